@@ -1,0 +1,495 @@
+"""Errors: one root, one family per reaction of the caller; facts as fields, the sentence made from them.
+
+A face maps a *family* to its own numbers (HTTP status, exit code) in one table. The `code` of an error is
+the snake_case name of its class and never changes. Every error survives pickling, because workers send
+errors home.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
+
+Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
+
+
+def _rebuild(cls: type[OmniGraphError], state: dict[str, Any]) -> OmniGraphError:
+    error = cls.__new__(cls)
+    error.__dict__.update(state)
+    return error
+
+
+class OmniGraphError(Exception):
+    """The root. Catch this to catch everything that OmniGraph refuses on purpose."""
+
+    code: ClassVar[str] = "error"
+    """Stable machine-readable name; never reworded."""
+    _hint: ClassVar[str | None] = None
+
+    def __init__(self, message: str, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.advice = hint
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "code" not in cls.__dict__:
+            cls.code = re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (type(self), dict(self.__dict__))
+
+    def __str__(self) -> str:
+        return self.sentence()
+
+    def sentence(self) -> str:
+        """One line for people: what is wrong, and where."""
+        return self.message
+
+    @property
+    def hint(self) -> str | None:
+        """What to do next, if there is something to do."""
+        return getattr(self, "advice", None) or self._hint
+
+    def details(self) -> dict[str, Json]:
+        """The facts of this error, ready for JSON."""
+        if not hasattr(self, "__dataclass_fields__"):
+            return {}
+        facts = {f.name: getattr(self, f.name) for f in fields(self)}
+        return {name: value for name, value in facts.items() if value is not None}
+
+
+# --- the families -----------------------------------------------------------------------------------------
+
+
+class BadRequest(OmniGraphError):
+    """The input is wrong; the same call can never succeed. Nothing was changed."""
+
+
+class NotFound(OmniGraphError):
+    """The named thing does not exist."""
+
+
+class Conflict(OmniGraphError):
+    """The graph is not in the state that the operation needs. Nothing was changed."""
+
+
+class Denied(OmniGraphError):
+    """Not authenticated, or not allowed."""
+
+
+class Gone(OmniGraphError):
+    """History that existed once and was reclaimed."""
+
+
+class LimitExceeded(OmniGraphError):
+    """A stated limit would be passed."""
+
+
+class Unreachable(OmniGraphError):
+    """The storage or a provider did not answer. The outcome of a write may be unknown."""
+
+
+class Internal(OmniGraphError):
+    """A broken invariant: corruption on disk, or a bug."""
+
+
+# --- bad requests -----------------------------------------------------------------------------------------
+
+
+@dataclass(eq=False)
+class InvalidBranchName(BadRequest):
+    """A branch name that no branch may have."""
+
+    name: str
+    reason: str
+
+    def sentence(self) -> str:
+        return f"invalid branch name {self.name!r}: {self.reason}"
+
+    @property
+    def hint(self) -> str | None:
+        return "use letters, digits, '.', '-' and '_' in segments joined by single '/'"
+
+
+@dataclass(eq=False)
+class InvalidValue(BadRequest):
+    """A value that does not fit its declared type or form."""
+
+    what: str
+    value: str
+    expected: str
+
+    def sentence(self) -> str:
+        return f"{self.what}: got {self.value}, expected {self.expected}"
+
+
+class InvalidRoot(BadRequest):
+    """A graph address that names no storage."""
+
+
+class ConditionalPutsUnsupported(BadRequest):
+    """The object store ignores conditional puts, so two writers could overwrite each other's commits."""
+
+    _hint = "use a store that enforces If-None-Match and If-Match, or open the graph read-only"
+
+
+class StorageReadOnly(BadRequest):
+    """The storage refuses writes: permissions, or a read-only file system."""
+
+    _hint = "check the permissions of the directory or bucket, or open the graph read-only"
+
+
+class OpenedReadOnly(BadRequest):
+    """A write on a handle that was opened for reading."""
+
+    _hint = "open the graph without read_only=True"
+
+
+# --- not found --------------------------------------------------------------------------------------------
+
+
+@dataclass(eq=False)
+class GraphNotFound(NotFound):
+    """No graph at this address."""
+
+    uri: str
+    reason: str = "there is no __manifest"
+
+    def sentence(self) -> str:
+        return f"no graph at '{self.uri}': {self.reason}"
+
+    @property
+    def hint(self) -> str | None:
+        return "check the path, or create the graph with `omnigraph init --schema <file.pg> <uri>`"
+
+
+@dataclass(eq=False)
+class BranchNotFound(NotFound):
+    """No branch of this name."""
+
+    branch: str
+
+    def sentence(self) -> str:
+        return f"branch '{self.branch}' not found"
+
+    @property
+    def hint(self) -> str | None:
+        return "list the branches with `omnigraph branch list`"
+
+
+@dataclass(eq=False)
+class CommitNotFound(NotFound):
+    """No commit of this id on any live branch."""
+
+    commit: str
+
+    def sentence(self) -> str:
+        return f"commit '{self.commit}' not found"
+
+
+@dataclass(eq=False)
+class TypeNotFound(NotFound):
+    """No node or edge type of this name."""
+
+    type_name: str
+
+    def sentence(self) -> str:
+        return f"type '{self.type_name}' not found"
+
+
+# --- conflicts --------------------------------------------------------------------------------------------
+
+
+@dataclass(eq=False)
+class AlreadyInitialized(Conflict):
+    """`init` on a root that is or was in use."""
+
+    uri: str
+
+    def sentence(self) -> str:
+        return f"graph already initialized or initialization metadata exists at '{self.uri}'"
+
+    @property
+    def hint(self) -> str | None:
+        return "--force replaces orphan schema files, and only when there is no __manifest"
+
+
+@dataclass(eq=False)
+class InitializationClaimed(Conflict):
+    """Another process is creating a graph here, or died while it did."""
+
+    uri: str
+    attempt_id: str
+
+    def sentence(self) -> str:
+        return f"initialization of '{self.uri}' is claimed by attempt {self.attempt_id}"
+
+    @property
+    def hint(self) -> str | None:
+        return "wait for it; if no other process is running, delete __init_claim.json and try again"
+
+
+@dataclass(eq=False)
+class ExpectedVersionMismatch(Conflict):
+    """Someone published this table after we read it. Nothing was published."""
+
+    table_key: str
+    expected: int
+    actual: int
+
+    def sentence(self) -> str:
+        return (
+            f"stale view of '{self.table_key}': expected manifest table version {self.expected} "
+            f"but current is {self.actual} — refresh and retry"
+        )
+
+
+@dataclass(eq=False)
+class ReadSetChanged(Conflict):
+    """What this operation read has changed before its first effect. Nothing was changed."""
+
+    member: str
+    expected: str | None = None
+    actual: str | None = None
+
+    def sentence(self) -> str:
+        return f"read set changed: {self.member} was {self.expected or 'absent'} and is now {self.actual or 'absent'}"
+
+    @property
+    def hint(self) -> str | None:
+        return "read again and retry"
+
+
+@dataclass(eq=False)
+class RowLevelCasContention(Conflict):
+    """The publish lost its compare-and-swap as often as its budget allows. Nothing was published."""
+
+    branch: str
+    attempts: int
+
+    def sentence(self) -> str:
+        return (
+            f"manifest publish on branch '{self.branch}' exhausted {self.attempts - 1} retries against concurrent writers"
+        )
+
+    @property
+    def hint(self) -> str | None:
+        return "retry; nothing was published"
+
+
+@dataclass(eq=False)
+class KeyConflict(Conflict):
+    """A strict insert met an id that exists. Nothing was written."""
+
+    table_key: str
+    id: str | None = None
+
+    def sentence(self) -> str:
+        kind, _, name = self.table_key.partition(":")
+        which = f"id '{self.id}'" if self.id is not None else "this id"
+        return f"{kind} type '{name}' already has {which}"
+
+    @property
+    def hint(self) -> str | None:
+        return "use merge mode to replace existing entities"
+
+
+@dataclass(eq=False)
+class BranchExists(Conflict):
+    """A branch of this name exists, or its name overlaps with a live one."""
+
+    branch: str
+    existing: str
+
+    def sentence(self) -> str:
+        if self.branch == self.existing:
+            return f"branch '{self.branch}' already exists"
+        return f"branch '{self.branch}' overlaps with live branch '{self.existing}': one name is a path prefix of the other"
+
+    @property
+    def hint(self) -> str | None:
+        return "choose another name"
+
+
+@dataclass(eq=False)
+class BranchHasDependants(Conflict):
+    """A branch that other branches were made from or read through."""
+
+    branch: str
+    dependants: tuple[str, ...]
+
+    def sentence(self) -> str:
+        return f"branch '{self.branch}' has dependants: {', '.join(self.dependants)}"
+
+    @property
+    def hint(self) -> str | None:
+        return "delete the dependants first"
+
+    def details(self) -> dict[str, Json]:
+        return {"branch": self.branch, "dependants": list(self.dependants)}
+
+
+class SchemaContractDrift(Conflict):
+    """The three accepted schema files disagree with each other."""
+
+    _hint = "restore _schema.pg, _schema.ir.json and __schema_state.json from the same accepted schema"
+
+
+class SchemaApplyInProgress(Conflict):
+    """The schema lock branch exists."""
+
+    _hint = "wait until the schema apply is finished"
+
+
+class TableDrift(Conflict):
+    """The newest version of a table is not the published one, and no sidecar explains it."""
+
+    _hint = "run `omnigraph verify`"
+
+
+class LeaseLost(Conflict):
+    """The lease expired or was taken over before the publish. Nothing was published."""
+
+    _hint = "retry"
+
+
+class LeaseTimeout(Conflict):
+    """Another writer holds the lease longer than we may wait."""
+
+    _hint = "retry later; the holder may be a long write"
+
+
+@dataclass(eq=False)
+class PreconditionFailed(Conflict):
+    """A conditional write lost: the head is not the commit that the caller expected."""
+
+    branch: str
+    expected: str
+    actual: str | None = None
+
+    def sentence(self) -> str:
+        return (
+            f"precondition failed on branch '{self.branch}': expected head {self.expected}, "
+            f"actual {self.actual or 'absent'}"
+        )
+
+
+# --- format and corruption --------------------------------------------------------------------------------
+
+
+@dataclass(eq=False)
+class FormatTooOld(Conflict):
+    """A graph of an earlier internal schema version."""
+
+    uri: str
+    stamp: int
+    written_by: str
+
+    def sentence(self) -> str:
+        return f"graph '{self.uri}' has internal schema version {self.stamp} ({self.written_by}); this release serves 4"
+
+    @property
+    def hint(self) -> str | None:
+        return (
+            "rebuild it: export with the release that wrote it, `omnigraph init`, then `omnigraph load --mode overwrite`; "
+            "data, vectors and blobs survive, history and branches do not"
+        )
+
+
+@dataclass(eq=False)
+class FormatTooNew(Conflict):
+    """A graph of a later internal schema version."""
+
+    uri: str
+    stamp: int
+
+    def sentence(self) -> str:
+        return f"graph '{self.uri}' has internal schema version {self.stamp}, newer than this release, which serves 4"
+
+    @property
+    def hint(self) -> str | None:
+        return "upgrade omnigraph to a release that serves this version"
+
+
+@dataclass(eq=False)
+class FormatStampUnreadable(Internal):
+    """A stamp that is present and not a number."""
+
+    uri: str
+    raw: str
+
+    def sentence(self) -> str:
+        return f"graph '{self.uri}' carries an unreadable internal schema version {self.raw!r}"
+
+
+@dataclass(eq=False)
+class Corrupt(Internal):
+    """Something on disk breaks a rule of the storage format."""
+
+    path: str
+    reason: str
+
+    def sentence(self) -> str:
+        return f"corrupt storage at '{self.path}': {self.reason}"
+
+    @property
+    def hint(self) -> str | None:
+        return "nothing was changed; restore the file from a backup or another replica"
+
+
+# --- the rest ---------------------------------------------------------------------------------------------
+
+
+@dataclass(eq=False)
+class HistoricalVersionReclaimed(Gone):
+    """The version that a snapshot names was removed by clean-up."""
+
+    path: str
+    version: int
+
+    def sentence(self) -> str:
+        return f"version {self.version} of '{self.path}' was reclaimed"
+
+
+@dataclass(eq=False)
+class ResourceLimitExceeded(LimitExceeded):
+    """A stated limit would be passed; nothing was changed."""
+
+    resource: str
+    limit: int
+    actual: int
+
+    def sentence(self) -> str:
+        return f"resource limit exceeded: {self.resource} limit is {self.limit}, actual {self.actual}"
+
+
+@dataclass(eq=False)
+class RecoveryRequired(OmniGraphError):
+    """An interrupted write must be resolved first, and could not be resolved here."""
+
+    operation_id: str
+    reason: str
+
+    def sentence(self) -> str:
+        return f"recovery required for operation {self.operation_id}: {self.reason}"
+
+    @property
+    def hint(self) -> str | None:
+        return "reopen the graph read-write; do not retry blindly"
+
+
+@dataclass(eq=False)
+class OutcomeUnknown(OmniGraphError):
+    """A write may or may not have landed. Keep every file; the next open will tell."""
+
+    operation: str
+    reason: str
+
+    def sentence(self) -> str:
+        return f"outcome of {self.operation} is unknown: {self.reason}"
+
+    @property
+    def hint(self) -> str | None:
+        return "reopen the graph and look at the commit list before retrying"
