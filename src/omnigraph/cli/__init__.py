@@ -1,0 +1,1 @@
+"""The command line: a thin face over `omnigraph.graph`. Start at `main.run`, then read `catalogue`."""

@@ -1,0 +1,131 @@
+"""The catalogue: every command as data — its place in the help, its capability, the flags it takes, its module.
+
+A new command is one row in `FAMILIES`, one row per subcommand in `COMMANDS`, and a module under `commands/`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Capability(StrEnum):
+    """What a command needs to reach; the value is the word that people read."""
+
+    ANY = "data"
+    SERVED = "served"
+    DIRECT = "direct (storage-native)"
+    CONTROL = "cluster control"
+    LOCAL = "local"
+
+
+class Flag(StrEnum):
+    """The global scope flags, in the order in which they are checked."""
+
+    SERVER = "server"
+    CLUSTER = "cluster"
+    GRAPH = "graph"
+    STORE = "store"
+    AS = "as"
+    PROFILE = "profile"
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """One word after `omnigraph`: a command, or a group of commands."""
+
+    name: str
+    summary: str
+
+    @property
+    def module(self) -> str:
+        """Where its click object `command` lives."""
+        return f"omnigraph.cli.commands.{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class CommandFacts:
+    """One runnable command: what it needs and which global scope flags mean something to it."""
+
+    path: str
+    """The words after `omnigraph`: `branch create`."""
+    capability: Capability
+    legal: frozenset[Flag]
+    label: str
+    """How messages name it: one word for some families, two for others."""
+
+
+FAMILIES: tuple[Family, ...] = (
+    Family("branch", "Create, list and delete branches."),
+    Family("snapshot", "Show the tables that a branch makes visible."),
+    Family("commit", "List and show commits."),
+    Family("schema", "Show the accepted schema and plan changes to it."),
+    Family("init", "Create an empty graph from a schema."),
+    Family("lint", "Check a query file against a schema."),
+    Family("format", "Rewrite schema and query files in the one house style."),
+    Family("version", "Show the release and the storage format that it serves."),
+    Family("help", "Show the help of a command."),
+)
+"""In the order of `omnigraph --help`."""
+
+_READ = frozenset({Flag.SERVER, Flag.GRAPH, Flag.STORE, Flag.PROFILE})
+_WRITE = _READ | {Flag.AS}
+_NONE: frozenset[Flag] = frozenset()
+
+
+def _facts(path: str, capability: Capability, legal: frozenset[Flag], label: str | None = None) -> CommandFacts:
+    return CommandFacts(path, capability, legal, label or path)
+
+
+COMMANDS: dict[str, CommandFacts] = {
+    facts.path: facts
+    for facts in (
+        _facts("branch create", Capability.ANY, _WRITE, "branch"),
+        _facts("branch list", Capability.ANY, _READ, "branch"),
+        _facts("branch delete", Capability.ANY, _WRITE, "branch"),
+        _facts("snapshot", Capability.ANY, _READ),
+        _facts("commit list", Capability.ANY, _READ, "commit"),
+        _facts("commit show", Capability.ANY, _READ, "commit"),
+        _facts("schema show", Capability.ANY, _READ),
+        _facts("schema plan", Capability.DIRECT, frozenset({Flag.STORE, Flag.PROFILE})),
+        _facts("init", Capability.DIRECT, _NONE),
+        _facts("lint", Capability.DIRECT, frozenset({Flag.CLUSTER, Flag.GRAPH, Flag.STORE, Flag.PROFILE})),
+        _facts("format", Capability.LOCAL, _NONE),
+        _facts("version", Capability.LOCAL, _NONE),
+        _facts("help", Capability.LOCAL, _NONE),
+    )
+}
+
+ALIASES: dict[str, str] = {"schema get": "schema show"}
+"""Silent second names of commands. They do not show up in the help."""
+
+
+def facts_of(path: str) -> CommandFacts:
+    """The facts of a command by the words that were typed."""
+    return COMMANDS[ALIASES.get(path, path)]
+
+
+def legend() -> list[tuple[str, list[str]]]:
+    """The capabilities that have commands, each with its commands; a family of one capability is one entry."""
+    order = {family.name: place for place, family in enumerate(FAMILIES)}
+    rows = []
+    for capability in Capability:
+        paths = sorted(
+            (facts.path for facts in COMMANDS.values() if facts.capability is capability),
+            key=lambda path: order[path.split()[0]],
+        )
+        if paths:
+            rows.append((capability.value, _fold(paths)))
+    return rows
+
+
+def _fold(paths: list[str]) -> list[str]:
+    """`branch create`, `branch list` become `branch *` when no other capability has a part of the family."""
+    folded: list[str] = []
+    for path in paths:
+        family = path.split()[0]
+        members = [known for known in COMMANDS if known.split()[0] == family]
+        entry = f"{family} *" if len(members) > 1 and all(member in paths for member in members) else path
+        if entry not in folded:
+            folded.append(entry)
+    return folded

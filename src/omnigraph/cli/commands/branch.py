@@ -1,0 +1,63 @@
+"""`omnigraph branch`: create, list and delete branches."""
+
+from __future__ import annotations
+
+import click
+
+from omnigraph.cli.frame import OmniGroup, json_option, uri_option
+from omnigraph.cli.session import Session
+
+
+@click.group("branch", cls=OmniGroup)
+def command() -> None:
+    """Create, list and delete branches."""
+
+
+@command.command("create", example="omnigraph branch create review/new --store lib.omni")
+@click.argument("name")
+@click.option("--from", "source", metavar="BRANCH", default="main", show_default=True, help="The branch to start from.")
+@uri_option
+@json_option
+@click.pass_obj
+def create(session: Session, name: str, source: str, uri: str | None) -> None:
+    """Create a branch at the head of another one."""
+    target = session.target(uri)
+    target.announce("branch create")
+    with target.open_for_writing() as graph:
+        graph.create_branch(name, source=source)
+    session.output.show(
+        {"uri": target.uri, "from": source, "name": name, "actor_id": target.actor},
+        [f"created branch {name} from {source}"],
+    )
+
+
+@command.command("list", example="omnigraph branch list --store lib.omni")
+@uri_option
+@json_option
+@click.pass_obj
+def list_(session: Session, uri: str | None) -> None:
+    """List the branches, sorted by name."""
+    with session.target(uri).open_for_reading() as graph:
+        branches = graph.branches()
+    session.output.show({"branches": [*branches]}, branches)
+
+
+@command.command("delete", example="omnigraph branch delete review/new --store lib.omni")
+@click.argument("name")
+@uri_option
+@json_option
+@click.pass_obj
+def delete(session: Session, name: str, uri: str | None) -> None:
+    """Delete a branch.
+
+    On a graph that is not on this machine it asks first, and a script must pass --yes.
+    """
+    target = session.target(uri)
+    target.announce("branch delete")
+    target.confirm("branch delete")
+    with target.open_for_writing() as graph:
+        graph.delete_branch(name)
+    session.output.show(
+        {"uri": target.uri, "name": name, "actor_id": target.actor},
+        [f"deleted branch {name}"],
+    )

@@ -1,0 +1,70 @@
+"""`omnigraph commit`: list and show commits."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from omnigraph.cli.frame import OmniGroup, branch_option, json_option, uri_argument, uri_option
+from omnigraph.cli.session import Session
+
+if TYPE_CHECKING:
+    from omnigraph.history import GraphCommit
+    from omnigraph.model.errors import Json
+
+
+@click.group("commit", cls=OmniGroup)
+def command() -> None:
+    """List and show commits."""
+
+
+@command.command("list", example="omnigraph commit list lib.omni --limit 10")
+@uri_argument
+@branch_option
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the newest N commits.")
+@json_option
+@click.pass_obj
+def list_(session: Session, uri: str | None, branch: str, limit: int | None) -> None:
+    """List the commits of a branch, newest first."""
+    with session.target(uri).open_for_reading() as graph:
+        commits = graph.commits(branch, limit=limit)
+    session.output.show(
+        {"commits": [commit_document(commit) for commit in commits]}, (_line(commit) for commit in commits)
+    )
+
+
+@command.command("show", example="omnigraph commit show 01J9Z8Q5W3V7C2B4N6M8K0H1G3 --uri lib.omni")
+@click.argument("commit_id", metavar="ID")
+@uri_option
+@json_option
+@click.pass_obj
+def show(session: Session, commit_id: str, uri: str | None) -> None:
+    """Show one commit."""
+    with session.target(uri).open_for_reading() as graph:
+        commit = graph.commit(commit_id)
+    document = commit_document(commit)
+    known = (f"{name}: {value}" for name, value in (document | _main_by_name(commit)).items() if value is not None)
+    session.output.show(document, known)
+
+
+def commit_document(commit: GraphCommit) -> dict[str, Json]:
+    """The one JSON form of a commit; a null branch is main."""
+    return {
+        "graph_commit_id": commit.commit_id,
+        "graph_branch": commit.branch,
+        "graph_manifest_version": commit.version,
+        "parent_commit_id": commit.parent_id,
+        "merged_parent_commit_id": commit.merged_parent_id,
+        "actor_id": commit.actor_id,
+        "created_at": commit.created_at,
+    }
+
+
+def _main_by_name(commit: GraphCommit) -> dict[str, Json]:
+    return {"graph_branch": commit.branch or "main"}
+
+
+def _line(commit: GraphCommit) -> str:
+    actor = f" actor={commit.actor_id}" if commit.actor_id else ""
+    return f"{commit.commit_id} graph_branch={commit.branch or 'main'} graph_manifest_version={commit.version}{actor}"

@@ -1,0 +1,54 @@
+"""`omnigraph lint`: check a query file against a schema, from a file or from a graph."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from omnigraph.cli.frame import OmniCommand, json_option, uri_argument
+from omnigraph.cli.session import Session
+
+if TYPE_CHECKING:
+    from omnigraph.language import CompiledSchema
+    from omnigraph.model.errors import Json
+
+
+@click.command("lint", cls=OmniCommand, example="omnigraph lint --schema library.pg --query library.gq")
+@uri_argument
+@click.option("--query", "query_file", required=True, metavar="FILE", help="The queries, a .gq file.")
+@click.option("--schema", "schema_file", metavar="FILE", help="Check against this .pg file instead of a graph.")
+@json_option
+@click.pass_obj
+def command(session: Session, uri: str | None, query_file: str, schema_file: str | None) -> None:
+    """Check a query file against a schema.
+
+    Warnings do not fail. With --schema no graph is needed, and the flags that address one are ignored.
+    """
+    from omnigraph.cli.files import read_text
+    from omnigraph.cli.refusals import ReportedFailure
+    from omnigraph.language import lint_queries
+
+    schema, source = _schema(session, uri, schema_file)
+    text = read_text(query_file)
+    report = lint_queries(text, schema.catalog, file=query_file)
+    session.output.show(
+        report.to_json(schema_source=source, query_path=query_file),
+        [report.render()],
+    )
+    if report.status == "error":
+        raise ReportedFailure(f"lint found errors in '{query_file}'")
+
+
+def _schema(session: Session, uri: str | None, schema_file: str | None) -> tuple[CompiledSchema, dict[str, Json]]:
+    """The schema to check against, and how the report names it."""
+    if schema_file is not None:
+        from omnigraph.cli.files import read_text
+        from omnigraph.language import compile_schema
+
+        compiled = compile_schema(read_text(schema_file), file=schema_file)
+        session.warn_about(compiled.warnings)
+        return compiled, {"kind": "file", "path": schema_file}
+    target = session.target(uri)
+    with target.open_for_reading() as graph:
+        return graph.schema, {"kind": "graph", "uri": target.uri}

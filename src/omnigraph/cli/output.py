@@ -1,0 +1,58 @@
+"""Output: results on stdout as text or as one JSON document, everything else on stderr."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TextIO
+
+if TYPE_CHECKING:
+    from omnigraph.model.errors import Json
+
+RED = "31"
+YELLOW = "33"
+
+
+def to_json_text(document: Mapping[str, Json]) -> str:
+    """The one JSON form of every command: two spaces, keys in the order given, text unescaped."""
+    import json
+
+    return json.dumps(document, indent=2, ensure_ascii=False)
+
+
+def paint(text: str, color: str, stream: TextIO) -> str:
+    """The text in a colour, but only for a person: a terminal, and NO_COLOR unset or empty."""
+    if os.environ.get("NO_COLOR") or not stream.isatty():
+        return text
+    return f"\x1b[{color}m{text}\x1b[0m"
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """Where a command hands its result to. It knows both forms, so that a command never asks which one is wanted."""
+
+    json: bool
+
+    def show(self, document: Mapping[str, Json], lines: Iterable[str]) -> None:
+        """The result: `document` with --json, `lines` without."""
+        if self.json:
+            self.write(to_json_text(document))
+        else:
+            for line in lines:
+                self.write(line)
+
+    def write(self, line: str) -> None:
+        """One line of the result."""
+        sys.stdout.write(f"{line}\n")
+
+    def note(self, line: str) -> None:
+        """One line for the person at the terminal."""
+        sys.stderr.write(f"{line}\n")
+
+    def warn(self, text: str) -> None:
+        self.note(f"{paint('warning:', YELLOW, sys.stderr)} {text}")
+
+    def fail(self, text: str) -> None:
+        self.note(f"{paint('error:', RED, sys.stderr)} {text}")

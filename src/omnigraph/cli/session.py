@@ -1,0 +1,121 @@
+"""The session: one invocation's flags, its output, and the way from them to an open graph."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from omnigraph.cli.catalogue import Capability, CommandFacts, Flag
+from omnigraph.cli.output import Output
+
+if TYPE_CHECKING:
+    from omnigraph.cli.operator_config import OperatorConfig
+    from omnigraph.graph import Graph
+    from omnigraph.language.diagnostics import Diagnostic
+
+
+@dataclass
+class Session:
+    """Filled while the command line is parsed, read by the command."""
+
+    json: bool = False
+    yes: bool = False
+    quiet: bool = False
+    flags: dict[Flag, str] = field(default_factory=dict)
+    facts: CommandFacts | None = None
+    """The command that runs; set just before it does."""
+
+    @property
+    def output(self) -> Output:
+        return Output(self.json)
+
+    @cached_property
+    def config(self) -> OperatorConfig:
+        """Read once, so that an unknown key is reported once."""
+        from omnigraph.cli.operator_config import load_operator_config
+
+        config = load_operator_config(os.environ)
+        for key in config.unknown_keys:
+            self.output.warn(f"unknown key `{key}` in the operator's config.yaml is ignored")
+        return config
+
+    @property
+    def capability(self) -> Capability:
+        """What the running command needs to reach."""
+        return self.facts.capability if self.facts else Capability.LOCAL
+
+    def warn_about(self, diagnostics: Iterable[Diagnostic]) -> None:
+        """Say what a compiler noticed and accepted."""
+        for diagnostic in diagnostics:
+            self.output.warn(diagnostic.render())
+
+    def enter(self, facts: CommandFacts) -> None:
+        """Refuse flags that mean nothing to this command, before anything is read."""
+        from omnigraph.cli.legality import refusal_of
+
+        self.facts = facts
+        if reason := refusal_of(facts, self.flags):
+            from omnigraph.cli.refusals import FlagNotApplicable
+
+            raise FlagNotApplicable(reason)
+
+    def target(self, uri: str | None) -> Target:
+        """The graph that this command works on. Only storage can be reached directly in this release."""
+        from omnigraph.cli.refusals import NotSupported
+        from omnigraph.cli.scope import Address, ClusterScope, ServerScope, resolve_scope
+
+        profile = self.flags.get(Flag.PROFILE) or os.environ.get("OMNIGRAPH_PROFILE")
+        named = {flag.value: self.flags.get(flag) for flag in (Flag.STORE, Flag.SERVER, Flag.CLUSTER, Flag.GRAPH)}
+        label = self.facts.path if self.facts else ""
+        scope = resolve_scope(Address(uri=uri, profile=profile, **named), self.config, self.capability, label)
+        if isinstance(scope, ServerScope):
+            raise NotSupported(
+                f"the scope is the server '{scope.url}', and this release has no client for servers yet",
+                "address the storage of the graph with --store <uri>",
+            )
+        if isinstance(scope, ClusterScope):
+            raise NotSupported(
+                f"the scope is the cluster '{scope.root}', and this release does not read clusters yet",
+                "address the storage of the graph with --store <uri>",
+            )
+        return Target(scope.uri, self)
+
+
+@dataclass(frozen=True)
+class Target:
+    """A resolved graph address, with the manners that every command keeps towards it."""
+
+    uri: str
+    session: Session
+
+    @property
+    def actor(self) -> str | None:
+        """Who writes: the flag, else the operator's configured name."""
+        return self.session.flags.get(Flag.AS) or self.session.config.actor
+
+    def announce(self, verb: str) -> None:
+        """Name the target of a write on stderr before it is touched."""
+        from omnigraph.cli.consent import is_local
+
+        if not self.session.quiet:
+            access = "direct, local" if is_local(self.uri) else "direct, remote"
+            self.session.output.note(f"omnigraph {verb} → {self.uri} ({access})")
+
+    def confirm(self, verb: str) -> None:
+        """Ask for consent where a destructive command needs it."""
+        from omnigraph.cli.consent import require_consent
+
+        require_consent(verb, self.uri, yes=self.session.yes, json=self.session.json)
+
+    def open_for_reading(self) -> Graph:
+        from omnigraph.graph import Graph
+
+        return Graph.open(self.uri, read_only=True)
+
+    def open_for_writing(self) -> Graph:
+        from omnigraph.graph import Graph
+
+        return Graph.open(self.uri, actor=self.actor)
