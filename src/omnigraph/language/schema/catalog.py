@@ -150,7 +150,7 @@ class Catalog:
         return self.edge_types.get(name)
 
     def edge_word(self, word: str) -> EdgeType | None:
-        """The edge type that a traversal or a load record means: the exact name first, then whole names without case."""
+        """The edge type that a traversal or a load record means: the exact name first, then without case."""
         return self.edge_types.get(word) or self._edges_folded.get(word.lower())
 
     def table(self, key: TableKey) -> NodeType | EdgeType | None:
