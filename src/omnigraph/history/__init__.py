@@ -1,0 +1,17 @@
+"""History: what was. Snapshots, commits, branches."""
+
+from omnigraph.history.branches import branch_list, create_branch, delete_branch
+from omnigraph.history.commits import commit_list, find_commit, snapshot_at
+from omnigraph.history.snapshots import Snapshot, current_snapshot, snapshot_of
+
+__all__ = [
+    "Snapshot",
+    "branch_list",
+    "commit_list",
+    "create_branch",
+    "current_snapshot",
+    "delete_branch",
+    "find_commit",
+    "snapshot_at",
+    "snapshot_of",
+]

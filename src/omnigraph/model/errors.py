@@ -8,7 +8,7 @@ errors home.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, ClassVar
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
@@ -54,7 +54,7 @@ class OmniGraphError(Exception):
 
     def details(self) -> dict[str, Json]:
         """The facts of this error, ready for JSON."""
-        if not hasattr(self, "__dataclass_fields__"):
+        if not is_dataclass(self):
             return {}
         facts = {f.name: getattr(self, f.name) for f in fields(self)}
         return {name: value for name, value in facts.items() if value is not None}
@@ -270,9 +270,8 @@ class RowLevelCasContention(Conflict):
     attempts: int
 
     def sentence(self) -> str:
-        return (
-            f"manifest publish on branch '{self.branch}' exhausted {self.attempts - 1} retries against concurrent writers"
-        )
+        spent = f"exhausted {self.attempts - 1} retries against concurrent writers"
+        return f"manifest publish on branch '{self.branch}' {spent}"
 
     @property
     def hint(self) -> str | None:
@@ -306,7 +305,8 @@ class BranchExists(Conflict):
     def sentence(self) -> str:
         if self.branch == self.existing:
             return f"branch '{self.branch}' already exists"
-        return f"branch '{self.branch}' overlaps with live branch '{self.existing}': one name is a path prefix of the other"
+        shared = f"overlaps with live branch '{self.existing}'"
+        return f"branch '{self.branch}' {shared}: one name is a path prefix of the other"
 
     @property
     def hint(self) -> str | None:
@@ -393,7 +393,7 @@ class FormatTooOld(Conflict):
     @property
     def hint(self) -> str | None:
         return (
-            "rebuild it: export with the release that wrote it, `omnigraph init`, then `omnigraph load --mode overwrite`; "
+            "rebuild it: export with the release that wrote it, `omnigraph init`, `omnigraph load --mode overwrite`; "
             "data, vectors and blobs survive, history and branches do not"
         )
 
@@ -493,3 +493,18 @@ class OutcomeUnknown(OmniGraphError):
     @property
     def hint(self) -> str | None:
         return "reopen the graph and look at the commit list before retrying"
+
+
+@dataclass(eq=False)
+class InitializationIndeterminate(OmniGraphError):
+    """The creation of a graph failed in a way that does not tell whether it exists."""
+
+    uri: str
+    reason: str
+
+    def sentence(self) -> str:
+        return f"initialization of '{self.uri}' has an unknown outcome: {self.reason}"
+
+    @property
+    def hint(self) -> str | None:
+        return "keep every file; open the graph to see whether it exists before you try again"

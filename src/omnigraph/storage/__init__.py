@@ -1,0 +1,81 @@
+"""Storage: the seam to Lance and to the object store. Start with `open_storage`; nothing of Lance leaves here."""
+
+from omnigraph.storage.birth import create_graph
+from omnigraph.storage.contract import AcceptedSchema, ContractFiles, accept, read_files
+from omnigraph.storage.durability import Durability
+from omnigraph.storage.failpoints import Point, reach
+from omnigraph.storage.fragments import ChangedRows, changed_rows
+from omnigraph.storage.graph_storage import GraphStorage, open_storage
+from omnigraph.storage.layout import MANIFEST
+from omnigraph.storage.leases import HeldLeases
+from omnigraph.storage.manifest import BranchIdentifier, BranchRef, LoadedManifest
+from omnigraph.storage.manifest_rows import GraphCommit, TableRegistration, TableTombstone, TableVersion
+from omnigraph.storage.manifest_state import ManifestState, TablePin
+from omnigraph.storage.predicates import All, AnyOf, Compare, IsNull, Not, OneOf, Predicate
+from omnigraph.storage.publish import HeadIs, Lineage, Published, PublishPlan, VersionIs, head_of, publish
+from omnigraph.storage.root import Root, parse_root
+from omnigraph.storage.staging import (
+    IndexSpec,
+    StagedEffect,
+    existing_ids,
+    stage_append,
+    stage_delete,
+    stage_indexes,
+    stage_insert,
+    stage_overwrite,
+    stage_upsert,
+)
+from omnigraph.storage.tables import IndexInfo, Table
+
+__all__ = [
+    "MANIFEST",
+    "AcceptedSchema",
+    "All",
+    "AnyOf",
+    "BranchIdentifier",
+    "BranchRef",
+    "ChangedRows",
+    "Compare",
+    "ContractFiles",
+    "Durability",
+    "GraphCommit",
+    "GraphStorage",
+    "HeadIs",
+    "HeldLeases",
+    "IndexInfo",
+    "IndexSpec",
+    "IsNull",
+    "Lineage",
+    "LoadedManifest",
+    "ManifestState",
+    "Not",
+    "OneOf",
+    "Point",
+    "Predicate",
+    "PublishPlan",
+    "Published",
+    "Root",
+    "StagedEffect",
+    "Table",
+    "TablePin",
+    "TableRegistration",
+    "TableTombstone",
+    "TableVersion",
+    "VersionIs",
+    "accept",
+    "changed_rows",
+    "create_graph",
+    "existing_ids",
+    "head_of",
+    "open_storage",
+    "parse_root",
+    "publish",
+    "reach",
+    "read_files",
+    "stage_append",
+    "stage_delete",
+    "stage_indexes",
+    "stage_insert",
+    "stage_overwrite",
+    "stage_upsert",
+]

@@ -138,6 +138,11 @@ class Catalog:
     def edge_types(self) -> Mapping[str, EdgeType]:
         return {edge.name: edge for edge in self.edges}
 
+    @property
+    def entities(self) -> tuple[NodeType | EdgeType, ...]:
+        """Every type that has a table: the nodes, then the edges."""
+        return (*self.nodes, *self.edges)
+
     @cached_property
     def _edges_folded(self) -> Mapping[str, EdgeType]:
         return {edge.name.lower(): edge for edge in self.edges}

@@ -1,0 +1,35 @@
+# Every command sets up what it needs: a virtual environment in .venv/ with the locked dependencies.
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+RUN := .venv/bin/python
+TESTS ?= tests
+WORKERS ?= 2
+
+.PHONY: demo test check format bench lock setup clean
+
+setup:
+	@$(PYTHON) tools/bootstrap.py
+
+demo: setup  ## the main job, end to end
+	@$(RUN) -m omnigraph_demo
+
+test: setup  ## every test
+	@$(RUN) -m pytest $(TESTS) -n $(WORKERS) --dist worksteal -q
+
+check: setup  ## format, lint, types, import contracts
+	@$(RUN) -m ruff format --check src tests tools bench demo
+	@$(RUN) -m ruff check src tests tools bench demo
+	@$(RUN) -m mypy
+	@.venv/bin/lint-imports
+
+format: setup  ## rewrite the sources in the house's format
+	@$(RUN) -m ruff check --fix -q src tests tools bench demo
+	@$(RUN) -m ruff format src tests tools bench demo
+
+bench: setup  ## every benchmark; figures go to bench/RESULTS.md
+	@$(RUN) -m bench
+
+lock: setup  ## resolve the dependencies again and write requirements.lock
+	@$(RUN) tools/lock.py
+
+clean:
+	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

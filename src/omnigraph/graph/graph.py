@@ -1,0 +1,194 @@
+"""`Graph`: the public Python API, and the one gate that every face goes through."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from omnigraph import history
+from omnigraph.history import Snapshot
+from omnigraph.language import compile_schema
+from omnigraph.model.errors import BadRequest, Conflict, Corrupt
+from omnigraph.model.identifiers import MAIN, normalize_branch
+from omnigraph.storage import (
+    AcceptedSchema,
+    ContractFiles,
+    Durability,
+    GraphCommit,
+    GraphStorage,
+    LoadedManifest,
+    accept,
+    create_graph,
+    open_storage,
+    read_files,
+)
+from omnigraph.write import check_pattern
+
+
+class Graph:
+    """A handle of one graph, bound to one branch. Thread-safe; open it once and share it."""
+
+    def __init__(self, storage: GraphStorage, branch: str = MAIN, actor: str | None = None) -> None:
+        self._storage = storage
+        self._branch = branch
+        self._actor = actor
+        self._contract: tuple[ContractFiles, AcceptedSchema] | None = None
+
+    # --- coming and going ---------------------------------------------------------------------------------
+
+    @classmethod
+    def init(
+        cls,
+        uri: str,
+        schema: str,
+        *,
+        schema_file: str | None = None,
+        force: bool = False,
+        actor: str | None = None,
+        durability: Durability = "full",
+    ) -> Self:
+        """Creates an empty graph with this schema text. A schema that does not compile changes nothing."""
+        compiled = compile_schema(schema, file=schema_file, check_pattern=check_pattern)
+        storage = open_storage(uri, durability=durability)
+        create_graph(storage, compiled, force=force)
+        return cls(storage, actor=actor)
+
+    @classmethod
+    def open(
+        cls,
+        uri: str,
+        *,
+        branch: str | None = None,
+        read_only: bool = False,
+        actor: str | None = None,
+        durability: Durability = "full",
+    ) -> Self:
+        """Opens an existing graph. Read-only has no side effect at all; read-write makes sure that writing is safe."""
+        storage = open_storage(uri, durability=durability, read_only=read_only)
+        main = storage.manifest.load(MAIN)  # the version stamp is checked before anything else
+        if not read_only:
+            storage.objects.require_conditional_puts()
+        graph = cls(storage, normalize_branch(branch), actor)
+        graph._check_contract(main)
+        if graph._branch != MAIN:
+            storage.manifest.load(graph._branch)
+        return graph
+
+    def close(self) -> None:
+        """Drops the cached handles. A graph needs no closing for its data's sake: what was acknowledged is durable."""
+        self._storage.handles.forget("")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Graph({self.uri!r}, branch={self._branch!r})"
+
+    # --- what it is ---------------------------------------------------------------------------------------
+
+    @property
+    def uri(self) -> str:
+        return self._storage.root.uri
+
+    @property
+    def branch_name(self) -> str:
+        """The branch that this handle reads and writes when none is named."""
+        return self._branch
+
+    @property
+    def actor(self) -> str | None:
+        return self._actor
+
+    @property
+    def schema(self) -> AcceptedSchema:
+        """The accepted schema: source text, compiled form, catalog."""
+        files = read_files(self._storage.objects)
+        if self._contract is None or self._contract[0] != files:
+            self._contract = (files, accept(files))
+        return self._contract[1]
+
+    @property
+    def schema_source(self) -> str:
+        return self.schema.source
+
+    def plan_schema(self, text: str, *, file: str | None = None, allow_data_loss: bool = False) -> MigrationPlan:
+        """What it would take to go from the accepted schema to this text. Changes nothing."""
+        from omnigraph.language import plan_migration
+
+        desired = compile_schema(text, file=file, check_pattern=check_pattern)
+        return plan_migration(self.schema.ir, desired, allow_data_loss=allow_data_loss)
+
+    # --- history ------------------------------------------------------------------------------------------
+
+    def snapshot(self, branch: str | None = None) -> Snapshot:
+        """The newest snapshot of a branch (default: of this handle's)."""
+        return history.current_snapshot(self._storage, self._named(branch))
+
+    def commits(self, branch: str | None = None, *, limit: int | None = None) -> list[GraphCommit]:
+        """The commits of a branch, inherited and own, newest first."""
+        return history.commit_list(self._storage, self._named(branch), limit=limit)
+
+    def commit(self, commit_id: str) -> GraphCommit:
+        """A commit by its id, wherever it was made."""
+        return history.find_commit(self._storage, commit_id, self._branch)
+
+    def snapshot_at(self, commit_id: str) -> Snapshot:
+        """What the graph showed right after a commit."""
+        return history.snapshot_at(self._storage, self.commit(commit_id))
+
+    def branches(self) -> list[str]:
+        """Every branch, main included, sorted."""
+        return history.branch_list(self._storage)
+
+    def create_branch(self, name: str, *, source: str | None = None) -> None:
+        """Makes a branch at the head of `source` (default: this handle's branch). Refuses an existing name."""
+        history.create_branch(self._storage, name, source=self._named(source))
+
+    def delete_branch(self, name: str) -> None:
+        """Deletes a branch. Refuses main, this handle's own branch, and one that others depend on."""
+        if normalize_branch(name) == self._branch != MAIN:
+            raise Conflict(
+                f"cannot delete the currently active branch '{self._branch}'", "delete it from another handle"
+            )
+        history.delete_branch(self._storage, name)
+
+    def branch(self, name: str, *, create: bool = True) -> Graph:
+        """A handle on another branch, made from this handle's head if it is missing."""
+        wanted = normalize_branch(name)
+        if create and wanted not in self.branches():
+            self.create_branch(wanted)
+        self._storage.manifest.load(wanted)
+        return Graph(self._storage, wanted, self._actor)
+
+    # --- parts --------------------------------------------------------------------------------------------
+
+    def _named(self, branch: str | None) -> str:
+        return self._branch if branch is None else normalize_branch(branch)
+
+    def _check_contract(self, main: LoadedManifest) -> None:
+        """Every declared type has a live table and every live table a declared type."""
+        schema = self.schema
+        for text in schema.warnings:
+            warnings.warn(f"{self.uri}: {text}", stacklevel=3)
+        declared = {str(entity.table_key) for entity in schema.catalog.entities}
+        live = {str(pin.table_key) for pin in main.state.pins()}
+        if declared != live:
+            differing = ", ".join(sorted(declared ^ live))
+            raise Corrupt(self.uri, f"the accepted schema and the manifest disagree about: {differing}")
+
+
+def read_schema(schema: str) -> tuple[str, str | None]:
+    """A schema argument as (text, file): a path that ends in `.pg` is read, anything else is the text itself."""
+    if "\n" in schema or not schema.strip().endswith(".pg"):
+        return schema, None
+    try:
+        return Path(schema).read_text(encoding="utf-8"), schema
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadRequest(f"cannot read schema file '{schema}': {error}") from error

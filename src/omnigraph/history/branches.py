@@ -1,0 +1,92 @@
+"""Branches of the graph: create, list, delete. A branch is a Lance branch of `__manifest`; no table is touched.
+
+Both operations hold the lease of the graph and of every branch they touch. The ref object is the authority: a branch
+exists from the moment its ref does, and is gone from the moment it is not.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from omnigraph.model.errors import (
+    BadRequest,
+    BranchExists,
+    BranchHasDependants,
+    BranchNotFound,
+    OmniGraphError,
+    SchemaApplyInProgress,
+)
+from omnigraph.model.identifiers import MAIN, SCHEMA_APPLY_LOCK, branches_overlap, check_branch_name, normalize_branch
+from omnigraph.storage import MANIFEST, GraphStorage, Point, reach
+
+_log = logging.getLogger("omnigraph.history")
+
+
+def branch_list(storage: GraphStorage) -> list[str]:
+    """Every branch, main included, sorted."""
+    return storage.manifest.branches()
+
+
+def create_branch(storage: GraphStorage, name: str, *, source: str = MAIN) -> None:
+    """Makes a branch at the head of `source`. Costs the same whatever the size of the graph."""
+    storage.require_writable()
+    name, source = check_branch_name(name), normalize_branch(source)
+    with storage.leases.hold(source, name, graph=True):
+        _refuse_overlap(storage, name)
+        base = storage.manifest.load(source)
+        storage.manifest.forget(name)
+        storage.lineages.create(MANIFEST, name, None if source == MAIN else source, base.version)
+        reach(Point.BRANCH_CREATED)
+
+
+def delete_branch(storage: GraphStorage, name: str) -> None:
+    """Removes a branch and the forks that only it used. Its own commits are gone with it."""
+    storage.require_writable()
+    name = normalize_branch(name)
+    if name == MAIN:
+        raise BadRequest("cannot delete branch 'main'", "main is the base lineage of the graph")
+    with storage.leases.hold(name, graph=True):
+        _refuse_schema_apply(storage.lineages.names(MANIFEST))
+        locations = set(storage.manifest.load(name).state.locations.values())
+        forked = sorted(location for location in locations if storage.lineages.exists(location, name))
+        _refuse_dependants(storage, name, forked=bool(forked))
+        if not storage.lineages.delete(MANIFEST, name):
+            raise BranchNotFound(name)
+        storage.manifest.forget(name)
+        reach(Point.BRANCH_DELETED)
+        for location in forked:
+            _delete_fork(storage, location, name)
+
+
+def _refuse_overlap(storage: GraphStorage, name: str) -> None:
+    live = storage.lineages.names(MANIFEST)
+    _refuse_schema_apply(live)
+    for other in live:
+        if branches_overlap(name, other):
+            raise BranchExists(name, other)
+
+
+def _refuse_schema_apply(live: list[str]) -> None:
+    if SCHEMA_APPLY_LOCK in live:
+        raise SchemaApplyInProgress("branch control is unavailable while schema apply is in progress")
+
+
+def _refuse_dependants(storage: GraphStorage, name: str, *, forked: bool) -> None:
+    """A branch lives as long as another one was cut from it, or reads a fork of its name."""
+    dependants = {ref.name for ref in storage.manifest.branch_refs() if ref.parent == name}
+    if forked:
+        for other in storage.manifest.branches():
+            pins = storage.manifest.load(other).state.pins() if other != name else ()
+            if any(pin.lineage == name for pin in pins):
+                dependants.add(other)
+    if dependants:
+        raise BranchHasDependants(name, tuple(sorted(dependants)))
+
+
+def _delete_fork(storage: GraphStorage, location: str, name: str) -> None:
+    """Best effort: the branch is already gone, and a fork that nobody names is an orphan that clean-up removes."""
+    try:
+        reach(Point.BRANCH_FORKS_DELETING)
+        storage.lineages.delete(location, name)
+    except OmniGraphError as error:
+        _log.warning("fork '%s' of %s stays behind: %s", name, location, error)

@@ -1,0 +1,44 @@
+"""Commits: the history that a branch can see, and the way from a commit id to what it showed."""
+
+from __future__ import annotations
+
+from omnigraph.history.snapshots import Snapshot, snapshot_of
+from omnigraph.model.errors import CommitNotFound, HistoricalVersionReclaimed
+from omnigraph.model.identifiers import MAIN
+from omnigraph.storage import GraphCommit, GraphStorage, LoadedManifest
+
+SEARCH_FORWARD_VERSIONS = 16
+"""A commit recorded one version too low (another program compacted meanwhile) is searched for this far ahead."""
+
+
+def commit_list(storage: GraphStorage, branch: str = MAIN, *, limit: int | None = None) -> list[GraphCommit]:
+    """The commits of a branch, inherited and own, newest first."""
+    return storage.manifest.load(branch).state.history()[:limit]
+
+
+def find_commit(storage: GraphStorage, commit_id: str, branch: str = MAIN) -> GraphCommit:
+    """A commit by its id: on the given branch first, then on every other."""
+    for name in [branch, *(other for other in storage.manifest.branches() if other != branch)]:
+        commit = storage.manifest.load(name).state.commits.get(commit_id)
+        if commit is not None:
+            return commit
+    raise CommitNotFound(commit_id)
+
+
+def snapshot_at(storage: GraphStorage, commit: GraphCommit) -> Snapshot:
+    """What the graph showed right after this commit."""
+    branch = commit.branch or MAIN
+    for version in range(commit.version, commit.version + SEARCH_FORWARD_VERSIONS + 1):
+        try:
+            loaded = storage.manifest.load_at(branch, version)
+        except HistoricalVersionReclaimed:
+            break
+        if _shows(loaded, commit):
+            return snapshot_of(loaded)
+    # Either its versions are gone, or the branch was deleted and made anew under the same name.
+    raise HistoricalVersionReclaimed(f"commit {commit.commit_id} on branch {branch}", commit.version)
+
+
+def _shows(loaded: LoadedManifest, commit: GraphCommit) -> bool:
+    head = loaded.state.heads.get(loaded.branch)
+    return head is not None and head.head_commit_id == commit.commit_id

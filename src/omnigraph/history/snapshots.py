@@ -1,0 +1,40 @@
+"""Snapshots: the set of table versions that a graph commit makes visible."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from omnigraph.model.errors import TypeNotFound
+from omnigraph.model.identifiers import MAIN, TableKey
+from omnigraph.storage import GraphCommit, GraphStorage, LoadedManifest, TablePin
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """What one branch shows at one moment. Immutable: reading it tomorrow gives the same rows."""
+
+    branch: str
+    version: int
+    """The version of `__manifest` that this snapshot was read from."""
+    commit: GraphCommit | None
+    tables: tuple[TablePin, ...]
+    """In order of their type keys."""
+
+    @property
+    def commit_id(self) -> str | None:
+        return self.commit.commit_id if self.commit is not None else None
+
+    def table(self, key: TableKey) -> TablePin:
+        for pin in self.tables:
+            if pin.table_key == key:
+                return pin
+        raise TypeNotFound(key.type_name)
+
+
+def snapshot_of(loaded: LoadedManifest) -> Snapshot:
+    return Snapshot(loaded.branch, loaded.version, loaded.state.head, loaded.state.pins())
+
+
+def current_snapshot(storage: GraphStorage, branch: str = MAIN) -> Snapshot:
+    """The newest snapshot of a branch."""
+    return snapshot_of(storage.manifest.load(branch))

@@ -1,0 +1,129 @@
+"""The accepted schema on disk: three files that must agree, and a copy of every schema that was ever accepted.
+
+The stored IR is the authority. `_schema.pg` must compile to the same hash; when our stricter rules of today refuse a
+text that was accepted before, it is read with the rules of its time and a warning is kept.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from omnigraph.language import (
+    Catalog,
+    CompiledSchema,
+    CompileError,
+    SchemaIR,
+    catalog_from_ir,
+    compile_schema,
+    schema_ir_from_json,
+    schema_ir_hash,
+    schema_ir_to_json,
+)
+from omnigraph.model.errors import BadRequest, NotFound, SchemaContractDrift
+from omnigraph.model.format_version import SCHEMA_IDENTITY_VERSION, SCHEMA_STATE_FORMAT_VERSION
+from omnigraph.storage import layout
+from omnigraph.storage.objects import ObjectStore
+
+
+class SchemaContractMissing(NotFound):
+    """A graph whose accepted schema source is gone."""
+
+    _hint = "restore _schema.pg, _schema.ir.json and __schema_state.json"
+
+
+@dataclass(frozen=True, slots=True)
+class AcceptedSchema:
+    """The schema that a graph was created with or last migrated to."""
+
+    source: str
+    ir: SchemaIR
+    ir_hash: str
+    catalog: Catalog
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ContractFiles:
+    """The raw bytes of the three files; None for one that is missing."""
+
+    source: bytes | None
+    ir: bytes | None
+    state: bytes | None
+
+
+def read_files(objects: ObjectStore) -> ContractFiles:
+    source, ir, state = (objects.read(name) for name in layout.SCHEMA_FILES)
+    return ContractFiles(*(found.data if found is not None else None for found in (source, ir, state)))
+
+
+def accept(files: ContractFiles) -> AcceptedSchema:
+    """The accepted schema, if the three files agree. Pure: the same bytes give the same answer."""
+    if files.source is None:
+        raise SchemaContractMissing(f"the graph has no {layout.SCHEMA_SOURCE}")
+    if files.ir is None or files.state is None:
+        missing = layout.SCHEMA_IR if files.ir is None else layout.SCHEMA_STATE
+        raise SchemaContractDrift(f"the graph has no {missing}")
+    recorded = _recorded_hash(files.state)
+    try:
+        ir = schema_ir_from_json(files.ir.decode())
+    except (BadRequest, UnicodeDecodeError) as error:
+        raise SchemaContractDrift(f"{layout.SCHEMA_IR} cannot be read: {error}") from error
+    if schema_ir_hash(ir) != recorded:
+        raise SchemaContractDrift(f"{layout.SCHEMA_IR} hashes to {schema_ir_hash(ir)}, accepted was {recorded}")
+    source = files.source.decode(errors="replace")
+    warnings = _check_source(source, recorded)
+    return AcceptedSchema(source, ir, recorded, catalog_from_ir(ir), warnings)
+
+
+def _recorded_hash(data: bytes) -> str:
+    try:
+        state = json.loads(data)
+        version, recorded = state["format_version"], state["schema_ir_hash"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise SchemaContractDrift(f"{layout.SCHEMA_STATE} cannot be read: {error}") from error
+    if version != SCHEMA_STATE_FORMAT_VERSION:
+        raise SchemaContractDrift(f"{layout.SCHEMA_STATE} has format version {version}, expected 1")
+    return str(recorded)
+
+
+def _check_source(source: str, recorded: str) -> tuple[str, ...]:
+    try:
+        if compile_schema(source).ir_hash == recorded:
+            return ()
+        reason = "it compiles to another schema under the rules of today"
+    except CompileError as error:
+        reason = str(error)
+    try:
+        tolerant = compile_schema(source, strict=False)
+    except CompileError as error:
+        raise SchemaContractDrift(f"{layout.SCHEMA_SOURCE} does not compile: {error}") from error
+    if tolerant.ir_hash != recorded:
+        raise SchemaContractDrift(
+            f"{layout.SCHEMA_SOURCE} was edited: it compiles to {tolerant.ir_hash}, accepted was {recorded}"
+        )
+    return (f"the accepted schema would be refused today: {reason}",)
+
+
+# --- writing ----------------------------------------------------------------------------------------------
+
+
+def contract_of(schema: CompiledSchema) -> dict[str, bytes]:
+    """The three files of a newly accepted schema, in the order in which they are written."""
+    state = {
+        "format_version": SCHEMA_STATE_FORMAT_VERSION,
+        "schema_ir_hash": schema.ir_hash,
+        "schema_identity_version": SCHEMA_IDENTITY_VERSION,
+    }
+    return {
+        layout.SCHEMA_SOURCE: schema.source.encode(),
+        layout.SCHEMA_IR: schema_ir_to_json(schema.ir, pretty=True).encode(),
+        layout.SCHEMA_STATE: json.dumps(state, indent=2).encode(),
+    }
+
+
+def archive(objects: ObjectStore, schema: CompiledSchema) -> None:
+    """Keeps a copy by hash, so that a historical read can use the schema of its commit."""
+    stem = f"{layout.SCHEMAS}/{schema.ir_hash.removeprefix('sha256:')}"
+    objects.write_if_absent(f"{stem}.pg", schema.source.encode())
+    objects.write_if_absent(f"{stem}.ir.json", schema_ir_to_json(schema.ir, pretty=True).encode())

@@ -1,0 +1,104 @@
+"""Failpoints: named places where a test may make the process fail or die. Off unless armed.
+
+A place belongs in the catalogue when the failure matrix has a row for it. `reach` costs one dictionary look-up while
+nothing is armed. A child process is armed through its environment:
+`OMNIGRAPH_FAILPOINTS="graph_publish.before_commit_append=kill"`; `=kill@3` dies at the third visit.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Literal
+
+ENVIRONMENT_VARIABLE = "OMNIGRAPH_FAILPOINTS"
+Action = Literal["raise", "kill"]
+
+
+class Point(StrEnum):
+    """Every place that can fail on purpose. The comment says what is on disk when it is reached."""
+
+    INIT_CLAIMED = "init.after_claim"  # the claim object, nothing else
+    INIT_SOURCE_WRITTEN = "init.after_schema_pg_written"  # claim, _schema.pg
+    INIT_CONTRACT_WRITTEN = "init.after_schema_contract_written"  # claim, all three schema files
+    INIT_TABLES_CREATED = "init.after_tables_created"  # and every table at version 1; still no graph
+    INIT_ACK_LOST = "init.manifest_create_ack_lost"  # the graph exists, the caller does not know yet
+    LEASE_ACQUIRED = "lease.after_acquire"  # the lease is ours, nothing else
+    MANIFEST_COMPACTING = "manifest.before_compaction"  # nothing yet
+    MANIFEST_COMPACTED = "manifest.after_compaction"  # __manifest rewritten, same rows
+    PUBLISH_LOADED = "publish.load_state_retryable_contention"  # nothing yet; the state was read
+    PUBLISH_BEFORE = "graph_publish.before_commit_append"  # table commits may exist; the graph does not show them
+    PUBLISH_AFTER = "graph_publish.after_manifest_commit"  # published; the caller does not know yet
+    TABLE_STAGED = "table.after_stage"  # data files that nothing refers to
+    TABLE_COMMITTED = "table.after_commit"  # the table has a version that the graph does not show
+    FORK_CREATED = "table.after_fork"  # a lineage that no snapshot names
+    BRANCH_CREATED = "branch_create.post_native"  # the branch exists
+    BRANCH_DELETED = "branch_delete.post_native"  # the branch is gone, its forks are not
+    BRANCH_FORKS_DELETING = "branch_delete.before_table_cleanup"  # before each fork is removed
+
+
+class InjectedFault(Exception):
+    """Raised by an armed failpoint; stands for an I/O error at that place."""
+
+
+@dataclass
+class _Armed:
+    action: Action
+    visit: int
+
+
+_lock = threading.Lock()
+_armed: dict[Point, _Armed] = {}
+_visits: Counter[Point] = Counter()
+
+
+def reach(point: Point) -> None:
+    """Says that the code is at this place. Does nothing unless a test armed it."""
+    if not _armed:
+        return
+    with _lock:
+        _visits[point] += 1
+        armed = _armed.get(point)
+        due = armed is not None and _visits[point] == armed.visit
+    if armed is None or not due:
+        return
+    if armed.action == "kill":
+        os.kill(os.getpid(), signal.SIGKILL)
+    raise InjectedFault(str(point))
+
+
+@contextmanager
+def armed(point: Point, action: Action = "raise", *, visit: int = 1) -> Iterator[None]:
+    """Arms one failpoint for the block: the `visit`-th time it is reached from here on, it fails."""
+    with _lock:
+        _visits[point] = 0
+        _armed[point] = _Armed(action, visit)
+    try:
+        yield
+    finally:
+        with _lock:
+            _armed.pop(point, None)
+
+
+def visits(point: Point) -> int:
+    """How often a place was reached since it was last armed."""
+    return _visits[point]
+
+
+def arm_from(text: str) -> None:
+    """Arms what an environment variable asks for: `name=kill;other=raise@2`."""
+    for item in filter(None, text.split(";")):
+        name, _, action = item.partition("=")
+        kind, _, visit = action.partition("@")
+        if kind not in ("raise", "kill"):
+            raise ValueError(f"{ENVIRONMENT_VARIABLE}: unknown action {kind!r} for {name!r}; use raise or kill")
+        _armed[Point(name)] = _Armed("kill" if kind == "kill" else "raise", int(visit or 1))
+
+
+arm_from(os.environ.get(ENVIRONMENT_VARIABLE, ""))

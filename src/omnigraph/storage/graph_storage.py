@@ -1,0 +1,55 @@
+"""The storage of one graph: every part of this package, put together once and handed to the rooms above."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from omnigraph.model.errors import OpenedReadOnly
+from omnigraph.storage.durability import Durability
+from omnigraph.storage.lance_session import Handles
+from omnigraph.storage.leases import Leases
+from omnigraph.storage.lineages import Lineages
+from omnigraph.storage.manifest import ManifestStore
+from omnigraph.storage.objects import ObjectStore, open_store
+from omnigraph.storage.root import Root, parse_root
+from omnigraph.storage.table_commits import TableCommits
+from omnigraph.storage.tables import Tables
+
+
+@dataclass(frozen=True, slots=True)
+class GraphStorage:
+    """Where a graph is kept. Opening one touches nothing; each part does its I/O when it is used."""
+
+    root: Root
+    durability: Durability
+    read_only: bool
+    objects: ObjectStore
+    handles: Handles
+    manifest: ManifestStore
+    tables: Tables
+    table_commits: TableCommits
+    lineages: Lineages
+    leases: Leases
+
+    def require_writable(self) -> None:
+        if self.read_only:
+            raise OpenedReadOnly(f"graph '{self.root.uri}' was opened read-only")
+
+
+def open_storage(uri: str, *, durability: Durability = "full", read_only: bool = False) -> GraphStorage:
+    """The storage that an address names."""
+    root = parse_root(uri)
+    objects = open_store(root, durable=durability == "full")
+    handles = Handles(root)
+    return GraphStorage(
+        root=root,
+        durability=durability,
+        read_only=read_only,
+        objects=objects,
+        handles=handles,
+        manifest=ManifestStore(root, objects, handles, durability),
+        tables=Tables(handles, root.uri),
+        table_commits=TableCommits(root, handles, durability),
+        lineages=Lineages(root, objects, handles, durability),
+        leases=Leases(root, objects),
+    )

@@ -1,0 +1,75 @@
+"""The one way to Lance: a quiet import, one session per process, an LRU of immutable read handles.
+
+A handle at a version never changes, so readers share it. Anything that moves a handle (merge-insert, compaction, index
+builds) opens its own with `open_for_change`; Lance would otherwise move a handle under a reader's feet.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import OrderedDict
+from typing import Any
+
+os.environ.setdefault("LANCE_LOG", "error")  # must be set before the import: Lance logs to stderr on its own account
+os.environ.setdefault("LANCE_INCLUDE_VECTOR_CENTROIDS", "false")
+
+import lance
+
+from omnigraph.storage.root import Root
+
+HANDLES_MAX = 256
+INDEX_CACHE_BYTES = 512 * 1024 * 1024
+METADATA_CACHE_BYTES = 256 * 1024 * 1024
+
+Dataset = Any
+"""A Lance dataset. Typed Any on purpose: the library is untyped, and no handle leaves this package."""
+
+_session: Any = None
+_session_lock = threading.Lock()
+
+
+def session() -> Any:
+    """The process-wide session: every handle shares its caches of manifests and indexes."""
+    global _session
+    with _session_lock:
+        if _session is None:
+            _session = Session(
+                index_cache_size_bytes=INDEX_CACHE_BYTES, metadata_cache_size_bytes=METADATA_CACHE_BYTES
+            )
+        return _session
+
+
+class Handles:
+    """Read handles of one graph, keyed by (path, version). Thread-safe."""
+
+    def __init__(self, root: Root) -> None:
+        self._root = root
+        self._lock = threading.Lock()
+        self._by_version: OrderedDict[tuple[str, int], Dataset] = OrderedDict()
+
+    def at(self, path: str, version: int) -> Dataset:
+        """The shared handle of a table at a version; opened once."""
+        key = (path, version)
+        with self._lock:
+            if key in self._by_version:
+                self._by_version.move_to_end(key)
+                return self._by_version[key]
+        handle = self.open_for_change(path, version)
+        with self._lock:
+            self._by_version[key] = handle
+            if len(self._by_version) > HANDLES_MAX:
+                self._by_version.popitem(last=False)
+        return handle
+
+    def open_for_change(self, path: str, version: int | None = None) -> Dataset:
+        """A handle of the caller's own, at a version or at the newest one."""
+        return lance.dataset(
+            self._root.join(path), version=version, session=session(), storage_options=self._root.lance_options
+        )
+
+    def forget(self, prefix: str) -> None:
+        """Drops the handles below a path, for example of a deleted branch."""
+        with self._lock:
+            for key in [key for key in self._by_version if key[0] == prefix or key[0].startswith(prefix + "/")]:
+                del self._by_version[key]

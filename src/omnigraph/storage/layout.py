@@ -1,0 +1,50 @@
+"""Layout: the names under a graph root, and nothing else. Pure."""
+
+from __future__ import annotations
+
+from urllib.parse import quote, unquote
+
+MANIFEST = "__manifest"
+RECOVERY = "__recovery"
+RECOVERY_AUDIT = "_graph_commit_recoveries.lance"
+LEASES = "__leases"
+SCHEMAS = "__schemas"
+STAGING = "__staging"
+TAGS = "__tags"
+INIT_CLAIM = "__init_claim.json"
+
+SCHEMA_SOURCE = "_schema.pg"
+SCHEMA_IR = "_schema.ir.json"
+SCHEMA_STATE = "__schema_state.json"
+SCHEMA_FILES = (SCHEMA_SOURCE, SCHEMA_IR, SCHEMA_STATE)
+
+GRAPH_LEASE = "__graph__"
+"""The lease of operations that touch more than one branch."""
+
+
+def branch_ref(location: str, branch: str) -> str:
+    """The ref object of a Lance branch of the dataset at `location`."""
+    return f"{location}/_refs/branches/{encode_name(branch)}.json"
+
+
+def branch_tree(location: str, branch: str | None) -> str:
+    """Where the versions of a lineage lie: the dataset itself, or the tree of its branch."""
+    return location if branch is None else f"{location}/tree/{branch}"
+
+
+def encode_name(name: str) -> str:
+    """A branch or tag name as one file name: `/` becomes `%2F`."""
+    return quote(name, safe="")
+
+
+def lease_name(branch: str) -> str:
+    return f"{LEASES}/{encode_name(branch)}"
+
+
+def manifest_file(location: str, version: int) -> str:
+    """The Lance manifest of a version: names count down, so the newest sorts first."""
+    return f"{location}/_versions/{2**64 - 1 - version:020d}.manifest"
+
+
+def decode_name(file_name: str) -> str:
+    return unquote(file_name)

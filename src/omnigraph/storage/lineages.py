@@ -1,0 +1,82 @@
+"""Lineages: Lance branches of a table. A table is forked when it is first written on a graph branch.
+
+The ref is the authority: Lance writes the tree first and the ref second, and deletes in the other order, so a tree
+without a ref is garbage and may be removed.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from omnigraph.model.errors import BranchExists, BranchHasDependants
+from omnigraph.storage import layout
+from omnigraph.storage.durability import Durability, sync_files
+from omnigraph.storage.failpoints import Point, reach
+from omnigraph.storage.lance_errors import Fault, classify, translate, translated
+from omnigraph.storage.lance_session import Handles
+from omnigraph.storage.objects import ObjectStore
+from omnigraph.storage.root import Root
+
+
+class Lineages:
+    """The Lance branches of every dataset of one graph, `__manifest` included."""
+
+    def __init__(self, root: Root, objects: ObjectStore, handles: Handles, durability: Durability = "full") -> None:
+        self._root = root
+        self._durability = durability
+        self._objects = objects
+        self._handles = handles
+
+    def names(self, location: str) -> list[str]:
+        """The names of a dataset's lineages, sorted; the base lineage has none."""
+        names = self._objects.list_names(f"{location}/_refs/branches")
+        return sorted(layout.decode_name(name.removesuffix(".json")) for name in names if name.endswith(".json"))
+
+    def exists(self, location: str, name: str) -> bool:
+        return self._objects.exists(layout.branch_ref(location, name))
+
+    def create(self, location: str, name: str, source: str | None, version: int) -> None:
+        """Cuts lineage `name` from a version of `source`. No data is copied. The name was checked by the caller."""
+        if self.exists(location, name):
+            raise BranchExists(name, name)
+        tree = layout.branch_tree(location, name)
+        if self._objects.has_any(tree):
+            self._objects.delete_tree(tree)  # a clone without a ref: its writer died
+        self._handles.forget(tree)
+        uri = self._root.join(location)
+        with translated(uri):
+            base = self._handles.open_for_change(location)
+            reference: Any = version if source is None else (source, version)
+            base.create_branch(name, reference=reference)
+        self._settle(location, name, version)
+        reach(Point.FORK_CREATED)
+
+    def delete(self, location: str, name: str) -> bool:
+        """Removes a lineage and its files; False when there is none. Refuses one that others were cut from."""
+        if not self.exists(location, name):
+            return False
+        uri = self._root.join(location)
+        try:
+            self._handles.open_for_change(location).branches.delete(name)
+        except (OSError, ValueError, RuntimeError) as error:
+            match classify(error):
+                case Fault.REF_IN_USE:
+                    raise BranchHasDependants(name, tuple(self._children(location, name))) from error
+                case Fault.MISSING:
+                    return False
+                case _:
+                    raise translate(error, uri) from error
+        self._handles.forget(layout.branch_tree(location, name))
+        return True
+
+    def _settle(self, location: str, name: str, version: int) -> None:
+        """Makes a new lineage survive a power cut: its first version and its ref."""
+        if self._root.is_local and self._durability == "full":
+            tree = layout.branch_tree(location, name)
+            files = (layout.manifest_file(tree, version), layout.branch_ref(location, name))
+            sync_files(self._root.join(path) for path in files)
+
+    def _children(self, location: str, name: str) -> list[str]:
+        with translated(self._root.join(location)):
+            refs = self._handles.open_for_change(location).branches.list()
+        return sorted(child for child, ref in refs.items() if ref["parent_branch"] == name)

@@ -1,0 +1,284 @@
+"""`__manifest` on disk: opening a branch or a version of it, keeping its state warm, committing rows, compacting.
+
+A warm load costs one probe of the newest version. When the manifest moved, only the fragments that were added since
+are read: rows are never deleted, so the old state plus the rows of unseen fragments is the new state, also after a
+compaction.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import logging
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from omnigraph.model.errors import (
+    BranchNotFound,
+    Corrupt,
+    FormatStampUnreadable,
+    FormatTooNew,
+    FormatTooOld,
+    GraphNotFound,
+    HistoricalVersionReclaimed,
+)
+from omnigraph.model.format_version import INTERNAL_SCHEMA_VERSION
+from omnigraph.model.identifiers import MAIN, SCHEMA_APPLY_LOCK
+from omnigraph.storage import layout
+from omnigraph.storage.created_files import sync_version
+from omnigraph.storage.durability import Durability
+from omnigraph.storage.failpoints import Point, reach
+from omnigraph.storage.lance_errors import Fault, classify, translate, translated
+from omnigraph.storage.lance_session import Dataset, Handles
+from omnigraph.storage.manifest_rows import READ_COLUMNS, STAMP_KEY, ManifestRow, decode, encode
+from omnigraph.storage.manifest_state import ManifestState, fold_rows
+from omnigraph.storage.objects import ObjectStore
+from omnigraph.storage.root import Root
+
+COMPACT_ABOVE_FRAGMENTS = 64
+"""A publish costs time per fragment; above this many the writer that holds the lease merges them into one."""
+
+BRANCH_LIST_TRIES = 3
+"""A listed ref may be deleted before it is read; then list again, at most this often."""
+
+BranchIdentifier = tuple[tuple[int, str], ...]
+"""The incarnation of a branch: deleting and re-creating a name changes it. Main's is empty."""
+
+_RELEASES = {1: "written by 0.3.1 or earlier", 2: "written by 0.4.1 to 0.6.1", 3: "written by 0.6.2 to 0.7.2"}
+_log = logging.getLogger("omnigraph.storage")
+
+
+class CommitLost(Exception):
+    """Another publish touched the same rows first. Never leaves this package: the publisher retries or gives up."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedManifest:
+    """One branch of `__manifest` at one version."""
+
+    branch: str
+    identifier: BranchIdentifier
+    version: int
+    state: ManifestState
+    fragments: frozenset[tuple[int, str]]
+    handle: Any  # the Lance handle of this version; shared, so nobody may move it
+
+
+@dataclass(frozen=True, slots=True)
+class BranchRef:
+    """A graph branch as its ref object describes it."""
+
+    name: str
+    identifier: BranchIdentifier
+    parent: str | None  # None: cut from main
+    parent_version: int
+    created_at: int  # seconds since the epoch
+
+
+class ManifestStore:
+    """The `__manifest` of one graph. Thread-safe; everything it hands out is immutable."""
+
+    def __init__(self, root: Root, objects: ObjectStore, handles: Handles, durability: Durability = "full") -> None:
+        self._root = root
+        self._objects = objects
+        self._handles = handles
+        self._durability = durability
+        self._lock = threading.Lock()
+        self._warm: dict[str, LoadedManifest] = {}
+
+    # --- reading ------------------------------------------------------------------------------------------
+
+    def load(self, branch: str = MAIN) -> LoadedManifest:
+        """The newest version of a branch."""
+        identifier = self.identifier(branch)
+        with self._lock:
+            warm = self._warm.get(branch)
+        if warm is None or warm.identifier != identifier:
+            loaded = self._read(branch, identifier, None, None)
+        else:
+            with translated(self._root.join(layout.MANIFEST)):
+                newest = warm.handle.latest_version
+            if newest == warm.version:
+                return warm
+            loaded = self._read(branch, identifier, newest, warm)
+        self._keep(loaded)
+        return loaded
+
+    def load_at(self, branch: str, version: int) -> LoadedManifest:
+        """A branch at an earlier version, as time travel needs it."""
+        identifier = self.identifier(branch)
+        with self._lock:
+            warm = self._warm.get(branch)
+        if warm is not None and warm.identifier == identifier and warm.version == version:
+            return warm
+        return self._read(branch, identifier, version, None)
+
+    def identifier(self, branch: str) -> BranchIdentifier:
+        """The incarnation of a branch; refuses one that does not exist."""
+        return () if branch == MAIN else self.ref(branch).identifier
+
+    def ref(self, branch: str) -> BranchRef:
+        found = self._objects.read(layout.branch_ref(layout.MANIFEST, branch))
+        if found is None:
+            raise BranchNotFound(branch)
+        return _parse_ref(branch, found.data)
+
+    def branch_refs(self) -> list[BranchRef]:
+        """The refs of every named branch, sorted by name; the schema lock included."""
+        for _ in range(BRANCH_LIST_TRIES):
+            names = self._objects.list_names(f"{layout.MANIFEST}/_refs/branches")
+            branches = [layout.decode_name(name.removesuffix(".json")) for name in names if name.endswith(".json")]
+            try:
+                return [self.ref(branch) for branch in sorted(branches)]
+            except BranchNotFound:
+                continue  # deleted between the list and the read
+        raise Corrupt(f"{layout.MANIFEST}/_refs/branches", "refs vanish faster than they can be listed")
+
+    def branches(self) -> list[str]:
+        """The names that users see: main and every named branch, sorted."""
+        return sorted([MAIN, *(ref.name for ref in self.branch_refs() if ref.name != SCHEMA_APPLY_LOCK)])
+
+    def forget(self, branch: str) -> None:
+        """Drops what is warm of a branch that was deleted or created."""
+        with self._lock:
+            self._warm.pop(branch, None)
+        self._handles.forget(layout.branch_tree(layout.MANIFEST, None if branch == MAIN else branch))
+
+    # --- writing ------------------------------------------------------------------------------------------
+
+    def commit(self, base: LoadedManifest, rows: Sequence[ManifestRow]) -> LoadedManifest:
+        """Writes rows on top of `base` in one Lance commit, or raises `CommitLost`.
+
+        This goes through `merge_insert(...).execute()`, the only call of Lance that compares and swaps single rows.
+        Lance is told to retry zero times: it would replay our rows over a state that nobody checked.
+        """
+        path = self._path(base.branch)
+        handle = copy.copy(base.handle)
+        try:
+            (
+                handle.merge_insert("object_id")
+                .when_matched_update_all()
+                .when_not_matched_insert_all()
+                .conflict_retries(0)
+                .use_index(False)
+                .execute(encode(rows))
+            )
+        except (OSError, ValueError, RuntimeError) as error:
+            if classify(error) is Fault.CONFLICT:
+                raise CommitLost from error
+            raise translate(error, self._root.join(path)) from error
+        self._sync(base.handle, handle)
+        loaded = self._after(base, handle, rows)
+        self._keep(loaded)
+        return loaded
+
+    def compact(self, base: LoadedManifest) -> LoadedManifest:
+        """The same rows in one fragment. The caller holds the branch's lease: a publish must not run beside it."""
+        reach(Point.MANIFEST_COMPACTING)
+        handle = copy.copy(base.handle)
+        with translated(self._root.join(self._path(base.branch))):
+            handle.optimize.compact_files()
+        self._sync(base.handle, handle)
+        reach(Point.MANIFEST_COMPACTED)
+        loaded = self._loaded(base.branch, base.identifier, handle, base.state)
+        self._keep(loaded)
+        return loaded
+
+    def needs_compaction(self, loaded: LoadedManifest) -> bool:
+        return len(loaded.fragments) > COMPACT_ABOVE_FRAGMENTS
+
+    # --- parts --------------------------------------------------------------------------------------------
+
+    def _path(self, branch: str) -> str:
+        return layout.branch_tree(layout.MANIFEST, None if branch == MAIN else branch)
+
+    def _keep(self, loaded: LoadedManifest) -> None:
+        with self._lock:
+            warm = self._warm.get(loaded.branch)
+            if warm is None or warm.identifier != loaded.identifier or warm.version < loaded.version:
+                self._warm[loaded.branch] = loaded
+
+    def _read(
+        self, branch: str, identifier: BranchIdentifier, version: int | None, warm: LoadedManifest | None
+    ) -> LoadedManifest:
+        handle = self._open(branch, version)
+        self._check_stamp(handle)
+        fragments = handle.get_fragments()
+        seen = warm.fragments if warm is not None else frozenset()
+        unseen = [fragment for fragment in fragments if _fragment_name(fragment) not in seen]
+        rows: list[ManifestRow] = []
+        with translated(self._root.join(self._path(branch))):
+            if unseen:
+                rows = list(decode(handle.scanner(columns=READ_COLUMNS, fragments=unseen).to_table()))
+        state = warm.state.fold(rows) if warm is not None else fold_rows(rows)
+        return self._loaded(branch, identifier, handle, state)
+
+    def _open(self, branch: str, version: int | None) -> Dataset:
+        path = self._path(branch)
+        try:
+            return self._handles.open_for_change(path, version)
+        except (OSError, ValueError, RuntimeError) as error:
+            if classify(error) is not Fault.MISSING:
+                raise translate(error, self._root.join(path)) from error
+            if version is not None:
+                raise HistoricalVersionReclaimed(path, version) from error
+            if branch == MAIN:
+                raise GraphNotFound(self._root.uri, _why_not_a_graph(self._objects)) from error
+            raise Corrupt(self._root.join(path), "the branch has a ref but its versions are missing") from error
+
+    def _check_stamp(self, handle: Dataset) -> None:
+        raw = (handle.schema.metadata or {}).get(STAMP_KEY.encode())
+        if raw is None:
+            raise FormatTooOld(self._root.uri, 1, _RELEASES[1])
+        try:
+            stamp = int(raw)
+        except ValueError:
+            raise FormatStampUnreadable(self._root.uri, raw.decode(errors="replace")) from None
+        if stamp < INTERNAL_SCHEMA_VERSION:
+            raise FormatTooOld(self._root.uri, stamp, _RELEASES.get(stamp, "written by an early release"))
+        if stamp > INTERNAL_SCHEMA_VERSION:
+            raise FormatTooNew(self._root.uri, stamp)
+
+    def _loaded(
+        self, branch: str, identifier: BranchIdentifier, handle: Dataset, state: ManifestState
+    ) -> LoadedManifest:
+        fragments = frozenset(_fragment_name(fragment) for fragment in handle.get_fragments())
+        return LoadedManifest(branch, identifier, int(handle.version), state, fragments, handle)
+
+    def _after(self, base: LoadedManifest, handle: Dataset, rows: Sequence[ManifestRow]) -> LoadedManifest:
+        if handle.version != base.version + 1:
+            # Only a writer that ignores our lease can cause this. The rows are in; the recorded version is off, which
+            # readers tolerate by searching forward.
+            _log.error(
+                "defect: publish on %s landed as version %d, recorded %d", base.branch, handle.version, base.version + 1
+            )
+            return self._read(base.branch, base.identifier, int(handle.version), None)
+        return self._loaded(base.branch, base.identifier, handle, base.state.fold(rows))
+
+    def _sync(self, before: Dataset, after: Dataset) -> None:
+        if self._root.is_local and self._durability == "full":
+            sync_version(before, after)
+
+
+def _fragment_name(fragment: Any) -> tuple[int, str]:
+    files = fragment.metadata.files
+    return (int(fragment.fragment_id), str(files[0].path) if files else "")
+
+
+def _parse_ref(branch: str, data: bytes) -> BranchRef:
+    try:
+        ref = json.loads(data)
+        mapping = tuple((int(version), str(uuid)) for version, uuid in ref["identifier"]["version_mapping"])
+        return BranchRef(branch, mapping, ref["parentBranch"], int(ref["parentVersion"]), int(ref["createAt"]))
+    except (ValueError, KeyError, TypeError) as error:
+        raise Corrupt(layout.branch_ref(layout.MANIFEST, branch), f"not a branch ref: {error}") from error
+
+
+def _why_not_a_graph(objects: ObjectStore) -> str:
+    if not objects.has_any(""):
+        return "the directory or prefix is empty or does not exist"
+    if any(objects.exists(name) for name in layout.SCHEMA_FILES):
+        return "there are schema files but no __manifest: an init did not finish"
+    return "there is no __manifest"

@@ -1,0 +1,100 @@
+"""Manifest state: what one version of `__manifest` says, folded from its rows. Pure: no I/O, no Lance.
+
+Rows are never deleted and a rewritten row keeps its `object_id`, so folding newer rows over an older state gives the
+newer state. Reads, publishes, time travel and tests all use this one fold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from omnigraph.model.errors import Corrupt
+from omnigraph.model.identifiers import TableKey
+from omnigraph.storage import layout
+from omnigraph.storage.manifest_rows import (
+    GraphCommit,
+    GraphHead,
+    ManifestRow,
+    TableRegistration,
+    TableTombstone,
+    TableVersion,
+)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class TablePin:
+    """A table of a snapshot: the version that the snapshot names, and where it lies."""
+
+    table_key: TableKey
+    location: str
+    version: int
+    lineage: str | None
+    row_count: int
+
+    @property
+    def path(self) -> str:
+        """The dataset of this lineage, relative to the root."""
+        return layout.branch_tree(self.location, self.lineage)
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestState:
+    """One version of one branch of `__manifest`, as lookups."""
+
+    locations: Mapping[str, str] = field(default_factory=dict)
+    newest: Mapping[str, TableVersion] = field(default_factory=dict)
+    published: Mapping[str, TableVersion] = field(default_factory=dict)
+    tombstones: Mapping[str, int] = field(default_factory=dict)
+    commits: Mapping[str, GraphCommit] = field(default_factory=dict)
+    heads: Mapping[str, GraphHead] = field(default_factory=dict)
+    head: GraphCommit | None = None
+    """The effective head: the greatest commit. A fresh branch has its parent's commits and no head row yet."""
+
+    def fold(self, rows: Iterable[ManifestRow]) -> ManifestState:
+        """This state with newer rows on top."""
+        locations, newest, published = dict(self.locations), dict(self.newest), dict(self.published)
+        tombstones, commits, heads, head = dict(self.tombstones), dict(self.commits), dict(self.heads), self.head
+        for row in rows:
+            match row:
+                case TableRegistration(table_key=key):
+                    locations[key] = row.location
+                case TableVersion(table_key=key):
+                    published[row.object_id] = row
+                    if key not in newest or row.table_version >= newest[key].table_version:
+                        newest[key] = row
+                case TableTombstone(table_key=key):
+                    tombstones[key] = max(tombstones.get(key, 0), row.table_version)
+                case GraphCommit():
+                    commits[row.commit_id] = row
+                    head = row if head is None or row.order > head.order else head
+                case GraphHead():
+                    heads[row.branch] = row
+        return ManifestState(locations, newest, published, tombstones, commits, heads, head)
+
+    def pins(self) -> tuple[TablePin, ...]:
+        """The visible tables in order of their keys: for each the newest version that no tombstone hides."""
+        visible = []
+        for key, row in self.newest.items():
+            if key not in self.locations:
+                raise Corrupt(layout.MANIFEST, f"there is a version but no table row for {key}")
+            if self.tombstones.get(key, -1) < row.table_version:
+                pin = TablePin(
+                    TableKey.parse(key), self.locations[key], row.table_version, row.table_branch, row.row_count
+                )
+                visible.append((key, pin))
+        return tuple(pin for _, pin in sorted(visible))
+
+    def latest_version(self, key: str) -> int:
+        """What a publisher compares its expectation with: visible version, else greatest tombstone, else 0."""
+        tombstone = self.tombstones.get(key, 0)
+        row = self.newest.get(key)
+        return row.table_version if row is not None and row.table_version > tombstone else tombstone
+
+    def history(self) -> list[GraphCommit]:
+        """Every commit that this branch can see, newest first."""
+        return sorted(self.commits.values(), key=lambda commit: commit.order, reverse=True)
+
+
+def fold_rows(rows: Iterable[ManifestRow]) -> ManifestState:
+    return ManifestState().fold(rows)

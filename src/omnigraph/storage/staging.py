@@ -1,0 +1,193 @@
+"""Staging: writing the files of a change without moving anything. What comes out is a staged effect, ready to commit.
+
+Nothing staged here is visible to anyone, and nothing refers to the files if the process dies now. One effect moves one
+table by exactly one version; the commit is a separate, single-attempt step (`table_commits`).
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import pyarrow as pa
+from lance import LanceOperation, Transaction
+from lance.fragment import write_fragments
+
+from omnigraph.model.errors import KeyConflict
+from omnigraph.model.format_version import DATA_STORAGE_VERSION
+from omnigraph.storage.failpoints import Point, reach
+from omnigraph.storage.lance_errors import translated
+from omnigraph.storage.manifest_state import TablePin
+from omnigraph.storage.predicates import Predicate, one_of, to_sql
+from omnigraph.storage.tables import Table
+
+PROBE_CHUNK_KEYS = 8192
+"""Keys per look-up of existing ids: one filtered scan each, never one per row."""
+
+Rows: TypeAlias = pa.Table | pa.RecordBatchReader
+EffectKind = Literal["append", "insert", "upsert", "overwrite", "delete", "index"]
+
+
+@dataclass(frozen=True, slots=True)
+class StagedEffect:
+    """A change of one table, on disk and invisible. Picklable: prepared in one process, committed in another."""
+
+    kind: EffectKind
+    pin: TablePin
+    transaction: Any
+    """Lance's own description of the change; opaque outside of this package."""
+
+    @property
+    def transaction_id(self) -> str:
+        return str(self.transaction.uuid)
+
+    @property
+    def commits_as(self) -> int:
+        """The version that the table will have."""
+        return self.pin.version + 1
+
+
+def stage_append(table: Table, rows: Rows, storage_options: dict[str, str] | None = None) -> StagedEffect:
+    """Rows that the caller has proven to be new."""
+    return _staged("append", table, _written(table, rows, "append", storage_options))
+
+
+def stage_insert(table: Table, rows: pa.Table, storage_options: dict[str, str] | None = None) -> StagedEffect:
+    """Strict insert: an id that the table has already is a KeyConflict, and nothing is written."""
+    taken = existing_ids(table, rows["id"].to_pylist())
+    if taken:
+        raise KeyConflict(str(table.pin.table_key), min(taken))
+    return _staged("insert", table, _written(table, rows, "append", storage_options))
+
+
+def stage_upsert(table: Table, rows: pa.Table) -> StagedEffect:
+    """Rows replace those of the same id and are added otherwise. The caller passes each id once.
+
+    Without the index: a stale one makes Lance report ambiguous matches that are none.
+    """
+    with translated(table.uri):
+        transaction, _ = (
+            table.handle.merge_insert("id")
+            .when_matched_update_all()
+            .when_not_matched_insert_all()
+            .conflict_retries(0)
+            .use_index(False)
+            .execute_uncommitted(rows)
+        )
+    return _staged("upsert", table, transaction)
+
+
+def stage_overwrite(table: Table, rows: Rows, storage_options: dict[str, str] | None = None) -> StagedEffect:
+    """The full new content; no rows at all is a legal content."""
+    if isinstance(rows, pa.Table) and rows.num_rows == 0:
+        operation = LanceOperation.Overwrite(rows.schema, [])
+        return _staged("overwrite", table, Transaction(table.version, operation))
+    return _staged("overwrite", table, _written(table, rows, "overwrite", storage_options))
+
+
+def stage_delete(table: Table, predicate: Predicate, *, use_index: bool = True) -> tuple[StagedEffect | None, int]:
+    """Deletion vectors for the rows that match; (None, 0) when none does, so that nothing moves for nothing."""
+    with translated(table.uri):
+        found = table.handle.scanner(
+            columns=["_rowaddr"], filter=to_sql(predicate, table.schema), use_scalar_index=use_index
+        ).to_table()
+    addresses = found["_rowaddr"].to_pylist()
+    if not addresses:
+        return None, 0
+    with translated(table.uri):
+        operation = _deletion(table, addresses, to_sql(predicate, table.schema))
+    return _staged("delete", table, Transaction(table.version, operation)), len(addresses)
+
+
+@dataclass(frozen=True, slots=True)
+class IndexSpec:
+    """An index to build: the column, Lance's type, the name, and the parameters of that type."""
+
+    column: str
+    kind: str
+    name: str
+    parameters: tuple[tuple[str, Any], ...] = ()
+
+
+def stage_indexes(table: Table, specs: Sequence[IndexSpec]) -> StagedEffect:
+    """Builds indexes over every fragment; all of them become one version. Replaces indexes of the same name."""
+    built, replaced = [], []
+    with translated(table.uri):
+        fragments = [fragment.fragment_id for fragment in table.handle.get_fragments()]
+        for spec in specs:
+            segment = table.handle.create_index_uncommitted(
+                spec.column, spec.kind, name=spec.name, replace=True, fragment_ids=fragments, **dict(spec.parameters)
+            )
+            if spec.kind == "INVERTED":  # a raw full-text segment is unreadable until it is merged out of staging
+                segment = table.handle.merge_existing_index_segments([segment])
+            built.append(segment)
+            replaced += _segments_named(table, spec.name)
+        operation = LanceOperation.CreateIndex(built, replaced)
+    return _staged("index", table, Transaction(table.version, operation))
+
+
+def existing_ids(table: Table, ids: Iterable[str], *, use_index: bool = True) -> set[str]:
+    """Which of these ids the table has."""
+    wanted = list(dict.fromkeys(ids))
+    found: set[str] = set()
+    for start in range(0, len(wanted), PROBE_CHUNK_KEYS):
+        chunk = wanted[start : start + PROBE_CHUNK_KEYS]
+        hits = table.read(["id"], one_of("id", chunk), use_index=use_index)
+        found.update(hits["id"].to_pylist())
+    return found
+
+
+# --- parts ------------------------------------------------------------------------------------------------
+
+
+def _staged(kind: EffectKind, table: Table, transaction: Any) -> StagedEffect:
+    transaction.uuid = str(uuid.uuid4()) if not transaction.uuid else transaction.uuid
+    reach(Point.TABLE_STAGED)
+    return StagedEffect(kind, table.pin, transaction)
+
+
+def _written(table: Table, rows: Rows, mode: str, storage_options: dict[str, str] | None) -> Any:
+    with translated(table.uri):
+        return write_fragments(
+            rows,
+            table.handle,
+            mode=mode,
+            return_transaction=True,
+            data_storage_version=DATA_STORAGE_VERSION,
+            allow_external_blob_outside_bases=True,
+            storage_options=storage_options,
+        )
+
+
+def _deletion(table: Table, addresses: list[int], sql: str) -> Any:
+    by_fragment: dict[int, list[int]] = {}
+    for address in addresses:
+        by_fragment.setdefault(address >> 32, []).append(address & 0xFFFFFFFF)
+    changed, emptied = [], []
+    for fragment_id, offsets in by_fragment.items():
+        metadata = table.handle.get_fragment(fragment_id).delete_rows(offsets)
+        if metadata is None:
+            emptied.append(fragment_id)
+        else:
+            changed.append(metadata)
+    return LanceOperation.Delete(changed, emptied, sql)
+
+
+def _segments_named(table: Table, name: str) -> list[Any]:
+    from lance import Index
+
+    return [
+        Index(
+            uuid=segment.uuid,
+            name=index.name,
+            fields=list(index.fields),
+            dataset_version=segment.dataset_version_at_last_update,
+            fragment_ids=segment.fragment_ids,
+            index_version=segment.index_version,
+        )
+        for index in table.handle.describe_indices()
+        if index.name == name
+        for segment in index.segments
+    ]

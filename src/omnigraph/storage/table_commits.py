@@ -1,0 +1,91 @@
+"""Table commits: attaching a staged effect as the next version of its lineage, once, and proving that it is ours.
+
+Lance may rebase a commit over a newer version without saying so, even when told not to retry. So the window is
+exclusive (the caller holds the lease), and the achieved version and transaction are checked afterwards.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lance import LanceDataset
+
+from omnigraph.model.errors import Conflict, Internal, TableDrift
+from omnigraph.storage import layout
+from omnigraph.storage.created_files import sync_version
+from omnigraph.storage.durability import Durability
+from omnigraph.storage.failpoints import Point, reach
+from omnigraph.storage.lance_errors import Fault, classify, translate, translated
+from omnigraph.storage.lance_session import Handles
+from omnigraph.storage.manifest_rows import TableVersion
+from omnigraph.storage.root import Root
+from omnigraph.storage.staging import StagedEffect
+
+
+class StaleEffect(Conflict):
+    """The table moved between staging and commit; the effect was refused and nothing changed."""
+
+
+class TableCommits:
+    """Commits staged effects of one graph."""
+
+    def __init__(self, root: Root, handles: Handles, durability: Durability = "full") -> None:
+        self._root = root
+        self._handles = handles
+        self._durability = durability
+
+    def commit(self, effect: StagedEffect) -> TableVersion:
+        """Attaches the effect as version pin + 1. The caller holds the lease of the branch."""
+        pin = effect.pin
+        uri = self._root.join(pin.path)
+        handle = self._handles.at(pin.path, pin.version)
+        self._require_head_at_pin(effect, handle, uri)
+        try:
+            new = LanceDataset.commit(
+                handle, effect.transaction, max_retries=0, storage_options=self._root.lance_options
+            )
+        except (OSError, ValueError, RuntimeError) as error:
+            if classify(error) is Fault.CONFLICT:
+                raise StaleEffect(f"table '{pin.table_key}' moved past version {pin.version}") from error
+            raise translate(error, uri) from error
+        self._prove_ours(effect, new, uri)
+        if self._root.is_local and self._durability == "full":
+            with translated(uri):
+                sync_version(handle, new)
+        reach(Point.TABLE_COMMITTED)
+        return published_version(effect, int(new.count_rows()), self._root)
+
+    def _require_head_at_pin(self, effect: StagedEffect, handle: Any, uri: str) -> None:
+        with translated(uri):
+            newest = int(handle.latest_version)
+        if newest > effect.pin.version:
+            raise TableDrift(
+                f"table '{effect.pin.table_key}' is at version {newest} but the graph shows {effect.pin.version}"
+            )
+
+    def _prove_ours(self, effect: StagedEffect, new: Any, uri: str) -> None:
+        with translated(uri):
+            landed = new.read_transaction(int(new.version))
+        if int(new.version) != effect.commits_as or landed.uuid != effect.transaction_id:
+            raise Internal(
+                f"commit of '{effect.pin.table_key}' landed as version {new.version} instead of {effect.commits_as}",
+                "another program writes to this graph without taking its lease",
+            )
+
+
+def published_version(effect: StagedEffect, row_count: int, root: Root) -> TableVersion:
+    """The manifest row that makes a committed effect visible."""
+    pin = effect.pin
+    return TableVersion(
+        table_key=str(pin.table_key),
+        table_version=effect.commits_as,
+        table_branch=pin.lineage,
+        row_count=row_count,
+        manifest_path=object_path(root, layout.manifest_file(pin.path, effect.commits_as)),
+    )
+
+
+def object_path(root: Root, path: str) -> str:
+    """A path as the object store names it: no scheme, no bucket, no leading slash."""
+    base = root.uri if root.is_local else root.prefix
+    return f"{base}/{path}".lstrip("/")

@@ -1,0 +1,142 @@
+"""Tables for reading: open at a pin, scan, take, count. No Lance handle or error leaves this module."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from omnigraph.model.errors import HistoricalVersionReclaimed
+from omnigraph.storage.lance_errors import Fault, classify, translate, translated
+from omnigraph.storage.lance_session import Dataset, Handles
+from omnigraph.storage.manifest_state import TablePin
+from omnigraph.storage.predicates import Predicate, to_sql
+
+SCAN_BATCH_ROWS = 8192
+
+
+@dataclass(frozen=True, slots=True)
+class IndexInfo:
+    """One index of a table, as it stands."""
+
+    name: str
+    columns: tuple[str, ...]
+    kind: str
+    rows_indexed: int
+
+
+class Table:
+    """One version of one table. Immutable and safe to share between threads."""
+
+    def __init__(self, pin: TablePin, handle: Dataset, uri: str) -> None:
+        self.pin = pin
+        self.uri = uri
+        self._handle = handle
+
+    @property
+    def schema(self) -> pa.Schema:
+        schema: pa.Schema = self._handle.schema
+        return schema
+
+    @property
+    def version(self) -> int:
+        return int(self._handle.version)
+
+    def count(self, predicate: Predicate | None = None) -> int:
+        """How many rows; without a predicate this costs no request."""
+        with translated(self.uri):
+            return int(self._handle.count_rows(self._sql(predicate)))
+
+    def scan(
+        self,
+        columns: Sequence[str] | None = None,
+        predicate: Predicate | None = None,
+        *,
+        batch_rows: int = SCAN_BATCH_ROWS,
+        use_index: bool = True,
+        limit: int | None = None,
+    ) -> Iterator[pa.RecordBatch]:
+        """Streams batches. Without `use_index` every row is looked at, also when an index is broken."""
+        with translated(self.uri):
+            scanner = self._handle.scanner(
+                columns=list(columns) if columns is not None else None,
+                filter=self._sql(predicate),
+                batch_size=batch_rows,
+                use_scalar_index=use_index,
+                limit=limit,
+            )
+            yield from scanner.to_batches()
+
+    def read(
+        self,
+        columns: Sequence[str] | None = None,
+        predicate: Predicate | None = None,
+        *,
+        use_index: bool = True,
+    ) -> pa.Table:
+        """The rows as one Arrow table; for results that are known to be small."""
+        with translated(self.uri):
+            table: pa.Table = self._handle.scanner(
+                columns=list(columns) if columns is not None else None,
+                filter=self._sql(predicate),
+                use_scalar_index=use_index,
+            ).to_table()
+            return table
+
+    def take(self, row_ids: Sequence[int], columns: Sequence[str] | None = None) -> pa.Table:
+        """Rows by stable row id, in the given order; ids that are gone are left out."""
+        with translated(self.uri):
+            taken: pa.Table = self._handle._take_rows(list(row_ids), columns=list(columns) if columns else None)
+            return taken
+
+    def indexes(self) -> list[IndexInfo]:
+        """The indexes of this version, sorted by name."""
+        with translated(self.uri):
+            found = self._handle.describe_indices()
+            return sorted((_index_info(index) for index in found), key=lambda index: index.name)
+
+    def fragment_count(self) -> int:
+        return len(self._handle.get_fragments())
+
+    @property
+    def handle(self) -> Any:
+        """The Lance handle, for the sibling modules of this package alone."""
+        return self._handle
+
+    def _sql(self, predicate: Predicate | None) -> str | None:
+        return None if predicate is None else to_sql(predicate, self.schema)
+
+
+class Tables:
+    """Opens the tables of one graph."""
+
+    def __init__(self, handles: Handles, root_uri: str) -> None:
+        self._handles = handles
+        self._root_uri = root_uri
+
+    def open(self, pin: TablePin) -> Table:
+        """The table at exactly the version that the pin names; never "the newest"."""
+        uri = f"{self._root_uri}/{pin.path}"
+        try:
+            handle = self._handles.at(pin.path, pin.version)
+        except (OSError, ValueError, RuntimeError) as error:
+            if classify(error) is Fault.MISSING:
+                raise HistoricalVersionReclaimed(uri, pin.version) from error
+            raise translate(error, uri) from error
+        return Table(pin, handle, uri)
+
+    def head_version(self, pin: TablePin) -> int:
+        """The newest version of the pin's lineage, published or not."""
+        with translated(f"{self._root_uri}/{pin.path}"):
+            return int(self._handles.at(pin.path, pin.version).latest_version)
+
+
+def _index_info(index: Any) -> IndexInfo:
+    return IndexInfo(
+        name=str(index.name),
+        columns=tuple(str(name) for name in index.field_names),
+        kind=str(index.index_type),
+        rows_indexed=int(index.num_rows_indexed),
+    )

@@ -1,0 +1,30 @@
+"""Resolves the dependencies of pyproject.toml and writes requirements.lock: exact versions with hashes, no addresses."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+COMMAND = "uv pip compile pyproject.toml --group dev --generate-hashes --universal --python-version 3.11"
+FLAGS = "--no-emit-index-url --no-emit-find-links --no-annotate --no-header --quiet"
+
+
+def main() -> int:
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+        python = str(Path(folder) / "bin" / "python")
+        subprocess.run([python, "-m", "pip", "install", "--quiet", "uv"], check=True)
+        command = [str(Path(folder) / "bin" / "uv"), *COMMAND.split()[1:], *FLAGS.split()]
+        result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    if result.returncode != 0:
+        print(result.stderr, file=sys.stderr)
+        return result.returncode
+    (ROOT / "requirements.lock").write_text("# Written by `make lock`. Install with pip --require-hashes.\n" + result.stdout)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
