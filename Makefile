@@ -10,7 +10,7 @@ setup:
 	@$(PYTHON) tools/bootstrap.py
 
 demo: setup  ## the main job, end to end
-	@$(RUN) -m omnigraph_demo
+	@$(RUN) -m demo
 
 test: setup  ## every test
 	@$(RUN) -m pytest $(TESTS) -n $(WORKERS) --dist worksteal -q

@@ -12,8 +12,6 @@ import time
 from collections.abc import Iterator
 
 import pyarrow as pa
-from lance import LanceDataset
-from lance.fragment import write_fragments
 
 from omnigraph.language import CompiledSchema
 from omnigraph.model.errors import (
@@ -33,7 +31,7 @@ from omnigraph.storage.durability import sync_folder
 from omnigraph.storage.failpoints import InjectedFault, Point, reach
 from omnigraph.storage.graph_storage import GraphStorage
 from omnigraph.storage.lance_errors import Fault, classify, translate
-from omnigraph.storage.lance_session import Dataset
+from omnigraph.storage.lance_session import Dataset, LanceDataset, write_fragments
 from omnigraph.storage.manifest_rows import (
     GraphCommit,
     GraphHead,

@@ -11,14 +11,15 @@ import os
 import signal
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
 
 ENVIRONMENT_VARIABLE = "OMNIGRAPH_FAILPOINTS"
-Action = Literal["raise", "kill"]
+Action = Literal["raise", "kill"] | Callable[[], None]
+"""Fail, die, or do something else at this place, for example what a competing writer would do."""
 
 
 class Point(StrEnum):
@@ -50,7 +51,7 @@ class InjectedFault(Exception):
 @dataclass
 class _Armed:
     action: Action
-    visit: int
+    visit: int | None  # None: every visit
 
 
 _lock = threading.Lock()
@@ -65,17 +66,20 @@ def reach(point: Point) -> None:
     with _lock:
         _visits[point] += 1
         armed = _armed.get(point)
-        due = armed is not None and _visits[point] == armed.visit
+        due = armed is not None and armed.visit in (None, _visits[point])
     if armed is None or not due:
         return
-    if armed.action == "kill":
+    if callable(armed.action):
+        armed.action()
+    elif armed.action == "kill":
         os.kill(os.getpid(), signal.SIGKILL)
-    raise InjectedFault(str(point))
+    else:
+        raise InjectedFault(str(point))
 
 
 @contextmanager
-def armed(point: Point, action: Action = "raise", *, visit: int = 1) -> Iterator[None]:
-    """Arms one failpoint for the block: the `visit`-th time it is reached from here on, it fails."""
+def armed(point: Point, action: Action = "raise", *, visit: int | None = 1) -> Iterator[None]:
+    """Arms one failpoint for the block: it acts at the `visit`-th time it is reached from here on; None is every time."""
     with _lock:
         _visits[point] = 0
         _armed[point] = _Armed(action, visit)

@@ -15,8 +15,13 @@ os.environ.setdefault("LANCE_LOG", "error")  # must be set before the import: La
 os.environ.setdefault("LANCE_INCLUDE_VECTOR_CENTROIDS", "false")
 
 import lance
+from lance import Index, LanceDataset, LanceOperation, Transaction
+from lance.dataset import Session
+from lance.fragment import write_fragments
 
 from omnigraph.storage.root import Root
+
+__all__ = ["Dataset", "Handles", "Index", "LanceDataset", "LanceOperation", "Transaction", "session", "write_fragments"]
 
 HANDLES_MAX = 256
 INDEX_CACHE_BYTES = 512 * 1024 * 1024
@@ -34,9 +39,7 @@ def session() -> Any:
     global _session
     with _session_lock:
         if _session is None:
-            _session = Session(
-                index_cache_size_bytes=INDEX_CACHE_BYTES, metadata_cache_size_bytes=METADATA_CACHE_BYTES
-            )
+            _session = Session(index_cache_size_bytes=INDEX_CACHE_BYTES, metadata_cache_size_bytes=METADATA_CACHE_BYTES)
         return _session
 
 

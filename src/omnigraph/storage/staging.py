@@ -12,13 +12,12 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 import pyarrow as pa
-from lance import LanceOperation, Transaction
-from lance.fragment import write_fragments
 
 from omnigraph.model.errors import KeyConflict
 from omnigraph.model.format_version import DATA_STORAGE_VERSION
 from omnigraph.storage.failpoints import Point, reach
 from omnigraph.storage.lance_errors import translated
+from omnigraph.storage.lance_session import Index, LanceOperation, Transaction, write_fragments
 from omnigraph.storage.manifest_state import TablePin
 from omnigraph.storage.predicates import Predicate, one_of, to_sql
 from omnigraph.storage.tables import Table
@@ -176,8 +175,6 @@ def _deletion(table: Table, addresses: list[int], sql: str) -> Any:
 
 
 def _segments_named(table: Table, name: str) -> list[Any]:
-    from lance import Index
-
     return [
         Index(
             uuid=segment.uuid,

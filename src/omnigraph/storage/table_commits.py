@@ -8,15 +8,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from lance import LanceDataset
-
 from omnigraph.model.errors import Conflict, Internal, TableDrift
 from omnigraph.storage import layout
 from omnigraph.storage.created_files import sync_version
 from omnigraph.storage.durability import Durability
 from omnigraph.storage.failpoints import Point, reach
 from omnigraph.storage.lance_errors import Fault, classify, translate, translated
-from omnigraph.storage.lance_session import Handles
+from omnigraph.storage.lance_session import Handles, LanceDataset
 from omnigraph.storage.manifest_rows import TableVersion
 from omnigraph.storage.root import Root
 from omnigraph.storage.staging import StagedEffect

@@ -1,0 +1,40 @@
+"""Fixtures that every room's tests share."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+from support.s3_server import S3Server, seaweedfs
+
+# One outcome per commit: random exploration belongs to `make fuzz`, which draws new cases every time.
+settings.register_profile("suite", derandomize=True, deadline=None, print_blob=True)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "suite"))
+
+
+@pytest.fixture(scope="session")
+def s3_server() -> Iterator[S3Server]:
+    """One real S3 server per test process, started when the first test asks for it."""
+    with seaweedfs() as server:
+        yield server
+
+
+@pytest.fixture
+def s3(s3_server: S3Server, monkeypatch: pytest.MonkeyPatch) -> S3Server:
+    """The S3 server, with this process's environment pointing at it."""
+    for name, value in s3_server.environment.items():
+        monkeypatch.setenv(name, value)
+    return s3_server
+
+
+@pytest.fixture(params=["local", pytest.param("s3", marks=pytest.mark.s3)])
+def new_root(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[str], str]:
+    """A maker of fresh graph addresses; the test runs once on local disk and once on S3."""
+    if request.param == "local":
+        return lambda name: str(tmp_path / name)
+    server: S3Server = request.getfixturevalue("s3")
+    prefix = tmp_path.name
+    return lambda name: server.uri(f"{prefix}/{name}")
