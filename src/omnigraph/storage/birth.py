@@ -50,11 +50,14 @@ def create_graph(storage: GraphStorage, schema: CompiledSchema, *, force: bool =
     _make_root(storage)
     storage.objects.require_conditional_puts()
     _claim(storage, force)
+    written = [layout.INIT_CLAIM]
     try:
+        reach(Point.INIT_CLAIMED)
         _refuse_used_root(storage, force)
-        _write_contract(storage, schema, force)
+        _write_contract(storage, schema, force, written)
     except (OmniGraphError, InjectedFault):
-        _withdraw(storage)
+        for name in reversed(written):  # only what this attempt wrote: the rest may belong to a graph that lives
+            storage.objects.delete(name)
         raise
     genesis = _create_datasets(storage, schema)
     storage.objects.delete(layout.INIT_CLAIM)
@@ -84,7 +87,6 @@ def _claim(storage: GraphStorage, force: bool) -> None:
         took_over = force and held is not None and storage.objects.write_if_match(layout.INIT_CLAIM, claim, held.etag)
         if not took_over:
             raise InitializationClaimed(storage.root.uri, _attempt_of(held.data if held else b"{}"))
-    reach(Point.INIT_CLAIMED)
 
 
 def _attempt_of(data: bytes) -> str:
@@ -94,22 +96,17 @@ def _attempt_of(data: bytes) -> str:
         return "unknown"
 
 
-def _write_contract(storage: GraphStorage, schema: CompiledSchema, force: bool) -> None:
+def _write_contract(storage: GraphStorage, schema: CompiledSchema, force: bool, written: list[str]) -> None:
     for name, data in contract.contract_of(schema).items():
         if force:
             storage.objects.write(name, data)
         elif storage.objects.write_if_absent(name, data) is None:
             raise AlreadyInitialized(storage.root.uri)
+        written.append(name)
         if name == layout.SCHEMA_SOURCE:
             reach(Point.INIT_SOURCE_WRITTEN)
     contract.archive(storage.objects, schema)
     reach(Point.INIT_CONTRACT_WRITTEN)
-
-
-def _withdraw(storage: GraphStorage) -> None:
-    """Takes back what this attempt wrote before any dataset existed."""
-    for name in (*layout.SCHEMA_FILES, layout.INIT_CLAIM):
-        storage.objects.delete(name)
 
 
 # --- datasets ---------------------------------------------------------------------------------------------

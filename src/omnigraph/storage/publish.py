@@ -116,8 +116,7 @@ def publish(store: ManifestStore, plan: PublishPlan, fence: Callable[[], None] =
             requirement.check(loaded)
         if store.needs_compaction(loaded):
             loaded = store.compact(loaded)
-        commit = _commit_row(plan, loaded)
-        rows = [*changed_rows(plan.changes, loaded.state), commit, _head_row(plan, loaded, commit)]
+        commit, rows = rows_of(plan, loaded)
         fence()
         reach(Point.PUBLISH_BEFORE)
         try:
@@ -127,6 +126,12 @@ def publish(store: ManifestStore, plan: PublishPlan, fence: Callable[[], None] =
         reach(Point.PUBLISH_AFTER)
         return Published(commit, published)
     raise RowLevelCasContention(plan.branch, 1 + PUBLISHER_RETRY_BUDGET)
+
+
+def rows_of(plan: PublishPlan, loaded: LoadedManifest) -> tuple[GraphCommit, list[ManifestRow]]:
+    """Everything that a plan writes on top of a loaded manifest: its changes, the commit, the moved head."""
+    commit = _commit_row(plan, loaded)
+    return commit, [*changed_rows(plan.changes, loaded.state), commit, _head_row(plan, loaded, commit)]
 
 
 def _commit_row(plan: PublishPlan, loaded: LoadedManifest) -> GraphCommit:
