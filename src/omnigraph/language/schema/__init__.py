@@ -17,7 +17,9 @@ from omnigraph.language.schema.constraints import PatternChecker
 from omnigraph.language.schema.ir import SchemaIR
 from omnigraph.language.schema.ir_read import InvalidSchemaIR, schema_ir_from_json
 from omnigraph.language.schema.ir_write import schema_ir_hash, schema_ir_to_json
+from omnigraph.language.schema.plan import MigrationPlan, plan_migration
 from omnigraph.language.schema.project import catalog_from_ir
+from omnigraph.language.schema.resolve import inert_hints
 
 __all__ = [
     "Annotation",
@@ -29,6 +31,7 @@ __all__ = [
     "Embed",
     "InterfaceType",
     "InvalidSchemaIR",
+    "MigrationPlan",
     "NodeType",
     "PatternChecker",
     "Property",
@@ -36,6 +39,8 @@ __all__ = [
     "SchemaIR",
     "catalog_from_ir",
     "compile_schema",
+    "inert_hints",
+    "plan_migration",
     "schema_ir_from_json",
     "schema_ir_hash",
     "schema_ir_to_json",

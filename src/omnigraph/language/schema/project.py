@@ -64,18 +64,18 @@ def _columns(constraints: tuple[Constraint, ...], kind: ColumnKind) -> tuple[tup
 
 def _property(prop: PropertyIR) -> Property:
     return Property(
-        name=prop.name, type=prop.type, annotations=prop.annotations, embed=_embed(prop), default=_default(prop)
+        name=prop.name, type=prop.type, annotations=prop.annotations, embed=embed_of(prop), default=default_of(prop)
     )
 
 
-def _embed(prop: PropertyIR) -> Embed | None:
+def embed_of(prop: PropertyIR) -> Embed | None:
     for annotation in prop.annotations:
         if annotation.name == "embed" and annotation.value is not None:
             return Embed(annotation.value, dict(annotation.kwargs).get("model"))
     return None
 
 
-def _default(prop: PropertyIR) -> str | None:
+def default_of(prop: PropertyIR) -> str | None:
     """The text of `@default`, unless it does not fit: elsewhere the annotation has no meaning and may hold anything."""
     for annotation in prop.annotations:
         if annotation.name == "default" and annotation.value is not None:
