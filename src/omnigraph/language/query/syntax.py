@@ -88,7 +88,7 @@ class AggregateCall:
 @dataclass(frozen=True, slots=True)
 class TextCall:
     function: TextFunction
-    field: Value
+    target: Value
     query: Value
     edits: Value | None = None
     at: Extent = field(default=NOWHERE, compare=False, repr=False)
@@ -96,14 +96,14 @@ class TextCall:
 
 @dataclass(frozen=True, slots=True)
 class NearestCall:
-    field: Field
+    target: Field
     query: Value
     at: Extent = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Bm25Call:
-    field: Value
+    target: Value
     query: Value
     at: Extent = field(default=NOWHERE, compare=False, repr=False)
 
