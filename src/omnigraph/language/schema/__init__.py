@@ -14,6 +14,7 @@ from omnigraph.language.schema.catalog import (
 )
 from omnigraph.language.schema.compile import CompiledSchema, compile_schema
 from omnigraph.language.schema.constraints import PatternChecker
+from omnigraph.language.schema.format import format_schema
 from omnigraph.language.schema.ir import SchemaIR
 from omnigraph.language.schema.ir_read import InvalidSchemaIR, schema_ir_from_json
 from omnigraph.language.schema.ir_write import schema_ir_hash, schema_ir_to_json
@@ -39,6 +40,7 @@ __all__ = [
     "SchemaIR",
     "catalog_from_ir",
     "compile_schema",
+    "format_schema",
     "inert_hints",
     "plan_migration",
     "schema_ir_from_json",

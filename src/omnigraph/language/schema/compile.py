@@ -16,7 +16,7 @@ from omnigraph.language.schema.names import check_names
 from omnigraph.language.schema.parser import parse_schema
 from omnigraph.language.schema.project import catalog_from_ir
 from omnigraph.language.schema.report import Report
-from omnigraph.language.schema.syntax import Place, SchemaFile
+from omnigraph.language.schema.syntax import SchemaFile
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ def compile_schema(
     `strict=False` reads a text as the releases before these rules did, for schemas that a graph already accepted.
     """
     report = Report(SourceText(text, file))
-    _check_encoding(report)
+    report.check_encoding()
     parsed = parse_schema(report, strict=strict)
     if report.has_syntax_errors:
         # Rules over the declarations that happened to parse would only echo the syntax errors.
@@ -55,14 +55,6 @@ def compile_schema(
     ir = lower_schema(parsed, nodes, report, strict=strict)
     report.raise_if_failed()
     return CompiledSchema(text, ir, schema_ir_hash(ir), catalog_from_ir(ir), report.warnings, file)
-
-
-def _check_encoding(report: Report) -> None:
-    """Unpaired surrogates cannot be stored as UTF-8; they can only come from a lenient decoder."""
-    for offset, char in enumerate(report.source.text if not report.source.text.isascii() else ""):
-        if "\ud800" <= char <= "\udfff":
-            report.error("syntax", "the text is not valid Unicode: an unpaired surrogate", Place(offset, offset))
-            report.raise_if_failed()
 
 
 def _check_rules(

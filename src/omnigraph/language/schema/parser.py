@@ -198,13 +198,14 @@ class _Parser:
 
     def type(self) -> TypeSyntax:
         start = self.scan.at
+        written: tuple[str, ...] = ()
         if self.scan.accept("["):
             scalar = self.scalar("the element type", of_list=True)
             closing = "lists hold plain scalars; the list itself may be nullable: [T]?" if self.scan.sees("?") else None
             self.scan.expect("]", closing)
             base = PropType(scalar, is_list=True)
         elif self._call_ahead("enum"):
-            base = self.enum()
+            base, written = self.enum()
         elif self._call_ahead("Vector"):
             base = self.vector()
         else:
@@ -217,7 +218,7 @@ class _Parser:
         if self.scan.accept("?"):
             base = PropType(base.scalar, True, base.is_list, base.dimension, base.enum_values)
             place = Place(start, self.scan.end)
-        return TypeSyntax(base, place)
+        return TypeSyntax(base, place, written)
 
     def _call_ahead(self, word: str) -> bool:
         return self.scan.peek_word() == word and self.scan.accept_keyword(word) is not None
@@ -239,7 +240,7 @@ class _Parser:
             raise PgSyntaxError(f"unknown type {found}", place, hint)
         raise self.scan.unexpected(what, hint)
 
-    def enum(self) -> PropType:
+    def enum(self) -> tuple[PropType, tuple[str, ...]]:
         self.scan.expect("(", "an enum lists its values: enum(open, closed)")
         seen: dict[str, Name] = {}
         while True:
@@ -250,7 +251,7 @@ class _Parser:
             if not self.scan.accept(","):
                 break
         self.scan.expect(")")
-        return PropType(Scalar.STRING, enum_values=tuple(sorted(seen)))
+        return PropType(Scalar.STRING, enum_values=tuple(sorted(seen))), tuple(seen)
 
     def vector(self) -> PropType:
         self.scan.expect("(", "a vector has a dimension: Vector(384)")

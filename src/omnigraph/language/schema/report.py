@@ -26,6 +26,13 @@ class Report:
         made = self.source.diagnostic(stage, message, place.start, place.end, severity="warning", hint=hint, code=code)
         self._warnings.setdefault(made, place.start)
 
+    def check_encoding(self) -> None:
+        """Unpaired surrogates cannot be stored as UTF-8; they can only come from a lenient decoder."""
+        for offset, char in enumerate(self.source.text if not self.source.text.isascii() else ""):
+            if "\ud800" <= char <= "\udfff":
+                self.error("syntax", "the text is not valid Unicode: an unpaired surrogate", Place(offset, offset))
+                self.raise_if_failed()
+
     @property
     def has_syntax_errors(self) -> bool:
         return any(diagnostic.stage == "syntax" for diagnostic in self._errors)

@@ -88,6 +88,8 @@ class ConstraintSyntax:
 class TypeSyntax:
     type: PropType
     place: Place
+    written_values: tuple[str, ...] = ()
+    """The values of an enum in the order of the text, which has no meaning but is the author's."""
 
 
 @dataclass(frozen=True, slots=True)
