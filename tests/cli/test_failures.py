@@ -21,6 +21,7 @@ MADE: list[tuple[errors.OmniGraphError, int]] = [
     (errors.HistoricalVersionReclaimed("p", 3), 1),
     (errors.Corrupt("p", "r"), 1),
     (errors.OutcomeUnknown("publish", "timeout"), 1),
+    (errors.InitializationIndeterminate("g", "timeout"), 1),
     (errors.Denied("no"), 3),
     (errors.PreconditionFailed("main", "a", "b"), 4),
     (errors.KeyConflict("node:Book", "b"), 5),

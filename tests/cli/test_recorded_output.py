@@ -31,6 +31,9 @@ OWN_WORDS = {
     "omnigraph schema plan --schema bad.pg lib.omni": "the planner's own sentences",
 }
 
+ADDED = {"tier", "code"}
+"""Keys that every step of a plan has here and not there."""
+
 SETUP = {
     "omnigraph snapshot nowhere.omni": (),
     "omnigraph frobnicate": (),

@@ -22,6 +22,7 @@ EXIT_CODES: tuple[tuple[type[errors.OmniGraphError], int, str], ...] = (
     (errors.Gone, 1, "history that was reclaimed"),
     (errors.Internal, 1, "a broken invariant"),
     (errors.OutcomeUnknown, 1, "a write may or may not have landed"),
+    (errors.InitializationIndeterminate, 1, "a graph may or may not have been created"),
     (errors.Denied, 3, "not authenticated or not allowed"),
     (errors.LimitExceeded, 6, "a stated limit would be passed"),
     (errors.RecoveryRequired, 7, "an interrupted write must be resolved first"),

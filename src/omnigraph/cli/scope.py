@@ -50,9 +50,14 @@ class StoreScope:
 Scope = ServerScope | ClusterScope | StoreScope
 
 
-def resolve_scope(address: Address, config: OperatorConfig, capability: Capability, label: str) -> Scope:
-    """The scope of a command, or the reason why there is none."""
-    return _admitted(_chosen(address, config, capability), capability, label)
+def resolve_scope(
+    address: Address, config: OperatorConfig, capability: Capability, label: str, *, offline: str | None = None
+) -> Scope:
+    """The scope of a command, or the reason why there is none; `offline` is a way to do without one."""
+    scope = _chosen(address, config, capability)
+    if scope is None:
+        raise _nothing_addressed(capability, label, offline)
+    return _admitted(scope, capability, label)
 
 
 # --- what is named ------------------------------------------------------------------------------------------
@@ -145,10 +150,8 @@ def _listed(names: object) -> str:
 # --- what the command can work on ------------------------------------------------------------------------------
 
 
-def _admitted(scope: Scope | None, capability: Capability, label: str) -> Scope:
+def _admitted(scope: Scope, capability: Capability, label: str) -> Scope:
     match scope, capability:
-        case None, _:
-            raise _nothing_addressed(capability, label)
         case ServerScope(url=url), Capability.DIRECT:
             raise WrongScope(
                 f"`{label}` needs direct storage access, and the scope is the server '{url}'",
@@ -170,16 +173,17 @@ def _admitted(scope: Scope | None, capability: Capability, label: str) -> Scope:
             raise _remote_store(uri, capability, label)
         case ServerScope(url=url), Capability.SERVED:
             return ServerScope(url)
-        case (ServerScope() | ClusterScope() | StoreScope()) as admitted, _:
-            return admitted
+        case _:
+            return scope
 
 
-def _nothing_addressed(capability: Capability, label: str) -> NoGraphAddressed:
+def _nothing_addressed(capability: Capability, label: str, offline: str | None) -> NoGraphAddressed:
     if capability is Capability.SERVED:
         return NoGraphAddressed(f"`{label}` needs a server scope", "pass --server <name|url> or --profile <name>")
     if capability is Capability.CONTROL:
         return NoGraphAddressed(f"`{label}` needs a cluster", "pass --cluster <dir|uri> or a cluster profile")
-    ways = "pass a graph URI or --store <uri>"
+    ways = f"pass {offline}, " if offline else "pass "
+    ways += "a graph URI or --store <uri>"
     if capability is Capability.ANY:
         ways += ", --server <name|url>"
     return NoGraphAddressed(

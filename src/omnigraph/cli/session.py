@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -62,15 +63,16 @@ class Session:
 
             raise FlagNotApplicable(reason)
 
-    def target(self, uri: str | None) -> Target:
-        """The graph that this command works on. Only storage can be reached directly in this release."""
+    def target(self, uri: str | None, *, offline: str | None = None) -> Target:
+        """The graph that this command works on; `offline` names the option that makes a graph unnecessary."""
         from omnigraph.cli.refusals import NotSupported
         from omnigraph.cli.scope import Address, ClusterScope, ServerScope, resolve_scope
 
         profile = self.flags.get(Flag.PROFILE) or os.environ.get("OMNIGRAPH_PROFILE")
         named = {flag.value: self.flags.get(flag) for flag in (Flag.STORE, Flag.SERVER, Flag.CLUSTER, Flag.GRAPH)}
         label = self.facts.path if self.facts else ""
-        scope = resolve_scope(Address(uri=uri, profile=profile, **named), self.config, self.capability, label)
+        address = Address(uri=uri, profile=profile, **named)
+        scope = resolve_scope(address, self.config, self.capability, label, offline=offline)
         if isinstance(scope, ServerScope):
             raise NotSupported(
                 f"the scope is the server '{scope.url}', and this release has no client for servers yet",
@@ -111,11 +113,21 @@ class Target:
         require_consent(verb, self.uri, yes=self.session.yes, json=self.session.json)
 
     def open_for_reading(self) -> Graph:
-        from omnigraph.graph import Graph
-
-        return Graph.open(self.uri, read_only=True)
+        """A handle without side effects."""
+        return self._opened(read_only=True)
 
     def open_for_writing(self) -> Graph:
+        """A handle that writes in the actor's name."""
+        return self._opened(read_only=False)
+
+    def _opened(self, *, read_only: bool) -> Graph:
+        """The graph; what Python would print as a warning becomes a line like every other one."""
         from omnigraph.graph import Graph
 
-        return Graph.open(self.uri, actor=self.actor)
+        actor = None if read_only else self.actor
+        with warnings.catch_warnings(record=True) as noticed:
+            warnings.simplefilter("always", UserWarning)
+            graph = Graph.open(self.uri, read_only=read_only, actor=actor)
+        for warning in noticed:
+            self.session.output.warn(str(warning.message))
+        return graph

@@ -10,8 +10,8 @@ from omnigraph.cli.frame import OmniGroup, branch_option, json_option, uri_argum
 from omnigraph.cli.session import Session
 
 if TYPE_CHECKING:
-    from omnigraph.history import GraphCommit
     from omnigraph.model.errors import Json
+    from omnigraph.storage import GraphCommit
 
 
 @click.group("commit", cls=OmniGroup)

@@ -20,16 +20,15 @@ def command(session: Session, uri: str, schema_file: str, force: bool) -> None:
     Missing directories are created. A graph that exists is never overwritten, not even with --force.
     """
     from omnigraph.cli.cluster_paths import refuse_cluster_managed
-    from omnigraph.cli.files import read_text
     from omnigraph.cli.operator_config import OperatorConfig
+    from omnigraph.cli.schema_files import compile_file
     from omnigraph.cli.scope import Address, resolve_scope
     from omnigraph.graph import Graph
 
     resolve_scope(Address(uri=uri), OperatorConfig(), session.capability, "init")
     refuse_cluster_managed(uri, "init")
-    schema = read_text(schema_file)
-    with Graph.init(uri, schema, schema_file=schema_file, force=force) as graph:
-        session.warn_about(graph.schema.warnings)
+    schema = compile_file(session, schema_file)
+    with Graph.init(uri, schema.source, schema_file=schema_file, force=force) as graph:
         snapshot = graph.snapshot()
         session.output.show(
             {

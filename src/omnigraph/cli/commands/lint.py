@@ -10,7 +10,7 @@ from omnigraph.cli.frame import OmniCommand, json_option, uri_argument
 from omnigraph.cli.session import Session
 
 if TYPE_CHECKING:
-    from omnigraph.language import CompiledSchema
+    from omnigraph.language import Catalog
     from omnigraph.model.errors import Json
 
 
@@ -29,9 +29,9 @@ def command(session: Session, uri: str | None, query_file: str, schema_file: str
     from omnigraph.cli.refusals import ReportedFailure
     from omnigraph.language import lint_queries
 
-    schema, source = _schema(session, uri, schema_file)
+    catalog, source = _catalog(session, uri, schema_file)
     text = read_text(query_file)
-    report = lint_queries(text, schema.catalog, file=query_file)
+    report = lint_queries(text, catalog, file=query_file)
     session.output.show(
         report.to_json(schema_source=source, query_path=query_file),
         [report.render()],
@@ -40,15 +40,12 @@ def command(session: Session, uri: str | None, query_file: str, schema_file: str
         raise ReportedFailure(f"lint found errors in '{query_file}'")
 
 
-def _schema(session: Session, uri: str | None, schema_file: str | None) -> tuple[CompiledSchema, dict[str, Json]]:
-    """The schema to check against, and how the report names it."""
+def _catalog(session: Session, uri: str | None, schema_file: str | None) -> tuple[Catalog, dict[str, Json]]:
+    """The catalog to check against, and how the report names it."""
     if schema_file is not None:
-        from omnigraph.cli.files import read_text
-        from omnigraph.language import compile_schema
+        from omnigraph.cli.schema_files import compile_file
 
-        compiled = compile_schema(read_text(schema_file), file=schema_file)
-        session.warn_about(compiled.warnings)
-        return compiled, {"kind": "file", "path": schema_file}
-    target = session.target(uri)
+        return compile_file(session, schema_file).catalog, {"kind": "file", "path": schema_file}
+    target = session.target(uri, offline="--schema <file.pg>")
     with target.open_for_reading() as graph:
-        return graph.schema, {"kind": "graph", "uri": target.uri}
+        return graph.schema.catalog, {"kind": "graph", "uri": target.uri}

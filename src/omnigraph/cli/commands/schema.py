@@ -24,16 +24,21 @@ def plan(session: Session, uri: str | None, schema_file: str, allow_data_loss: b
 
     An unsupported change is part of the answer and not a failure.
     """
-    from omnigraph.cli.files import read_text
+    from omnigraph.cli.schema_files import compile_file
 
     target = session.target(uri)
-    text = read_text(schema_file)
+    wanted = compile_file(session, schema_file)
     with target.open_for_reading() as graph:
-        wanted = graph.plan_schema(text, file=schema_file, allow_data_loss=allow_data_loss)
-    session.warn_about(wanted.warnings)
+        migration = graph.plan_schema(wanted.source, file=schema_file, allow_data_loss=allow_data_loss)
+    session.warn_about(migration.warnings)
+    steps = migration.to_json()["steps"]
     session.output.show(
-        {"uri": target.uri, **wanted.to_json()},
-        [f"schema plan for {target.uri}", wanted.render()],
+        {"uri": target.uri, "supported": migration.supported, "step_count": len(steps), "steps": steps},
+        [
+            f"schema plan for {target.uri}",
+            f"supported: {'yes' if migration.supported else 'no'}",
+            migration.render(),
+        ],
     )
 
 

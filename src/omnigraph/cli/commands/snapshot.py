@@ -10,8 +10,9 @@ from omnigraph.cli.frame import OmniCommand, branch_option, json_option, uri_arg
 from omnigraph.cli.session import Session
 
 if TYPE_CHECKING:
-    from omnigraph.history import Snapshot, TablePin
+    from omnigraph.history import Snapshot
     from omnigraph.model.errors import Json
+    from omnigraph.storage import TablePin
 
 
 @click.command("snapshot", cls=OmniCommand, example="omnigraph snapshot lib.omni --branch review")
