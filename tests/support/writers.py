@@ -30,7 +30,7 @@ PERSON, KNOWS = TableKey("node", "Person"), TableKey("edge", "Knows")
 def write_pair(storage: GraphStorage, branch: str = "main", name: str | None = None) -> Published:
     """One commit with one row in each table, by the rules: lease, stage, fork, table commits, one publish."""
     name = name or new_ulid()
-    with storage.leases.hold(branch, wait_s=240) as lease:
+    with storage.leases.hold(branch, wait_s=600) as lease:
         loaded = storage.manifest.load(branch)
         pins = {pin.table_key: pin for pin in loaded.state.pins()}
         changes = []
