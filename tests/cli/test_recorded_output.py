@@ -34,6 +34,9 @@ OWN_WORDS = {
 ADDED = {"tier", "code"}
 """Keys that every step of a plan has here and not there."""
 
+RENAMED = {"b.isbn": "isbn", "b.title": "title"}
+"""Lint names the columns as the rows of a query do."""
+
 SETUP = {
     "omnigraph snapshot nowhere.omni": (),
     "omnigraph frobnicate": (),
@@ -95,28 +98,32 @@ def scrubbed_text(text: str) -> list[str]:
     text = re.sub(r"(graph_manifest_version\W+|published_dataset_version=|entities=)\d+", r"\1N", text)
     text = re.sub(r"(internal[-_]schema\w*:?) [46]", r"\1 N", text)
     text = re.sub(r"(?m)^omnigraph [\d.]+$", "omnigraph <version>", text)
+    text = re.sub(r" \[OG-\w+-\d+, \w+\]$", "", text, flags=re.MULTILINE)
     return list(dict.fromkeys(text.splitlines()))
 
 
 def scrubbed_json(text: str) -> Any:
     """Keys in their order, values unless they are volatile, equal list members once."""
-    return scrub(json.loads(re.sub(r"<micros>", "0", text), object_pairs_hook=list), listed=False)
+    return scrub(json.loads(re.sub(r"<micros>", "0", text), object_pairs_hook=list))
 
 
-def scrub(value: Any, *, listed: bool) -> Any:
+def scrub(value: Any) -> Any:
     if isinstance(value, list) and value and all(isinstance(member, tuple) for member in value):
         return [
-            (key, "<volatile>" if key in VOLATILE else schema_version(key, scrub(v, listed=True))) for key, v in value
+            (key, "<volatile>" if key in VOLATILE else settled(key, scrub(v))) for key, v in value if key not in ADDED
         ]
     if isinstance(value, list):
         members: list[Any] = []
         for member in value:
-            cleaned = scrub(member, listed=True)
+            cleaned = scrub(member)
             if cleaned not in members:
                 members.append(cleaned)
         return members
     return value
 
 
-def schema_version(key: str, value: Any) -> Any:
-    return "<schema version>" if key == "internal_schema_version" else value
+def settled(key: str, value: Any) -> Any:
+    """Values that the rulings changed."""
+    if key == "internal_schema_version":
+        return "<schema version>"
+    return RENAMED.get(value, value) if key == "name" else value

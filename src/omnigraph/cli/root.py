@@ -88,10 +88,10 @@ def _asks_for_json(argv: Sequence[str]) -> bool:
 
 
 def _speak_utf8() -> None:
-    """JSON is UTF-8 whatever the locale says."""
+    """JSON is UTF-8 whatever the locale says; a path that is not text keeps its bytes."""
     reconfigure = getattr(sys.stdout, "reconfigure", None)
     if reconfigure is not None:
-        reconfigure(encoding="utf-8")
+        reconfigure(encoding="utf-8", errors="surrogateescape")
 
 
 def _show_version(context: click.Context, _option: click.Parameter, value: bool) -> None:

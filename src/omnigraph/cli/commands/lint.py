@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import click
@@ -10,8 +11,10 @@ from omnigraph.cli.frame import OmniCommand, json_option, uri_argument
 from omnigraph.cli.session import Session
 
 if TYPE_CHECKING:
-    from omnigraph.language import Catalog
+    from omnigraph.language import Catalog, LintReport
     from omnigraph.model.errors import Json
+
+_WORDS = {"error": "ERROR", "warning": "WARN ", "info": "INFO "}
 
 
 @click.command("lint", cls=OmniCommand, example="omnigraph lint --schema library.pg --query library.gq")
@@ -34,7 +37,7 @@ def command(session: Session, uri: str | None, query_file: str, schema_file: str
     report = lint_queries(text, catalog, file=query_file)
     session.output.show(
         report.to_json(schema_source=source, query_path=query_file),
-        [report.render()],
+        _lines(report),
     )
     if report.status == "error":
         raise ReportedFailure(f"lint found errors in '{query_file}'")
@@ -49,3 +52,19 @@ def _catalog(session: Session, uri: str | None, schema_file: str | None) -> tupl
     target = session.target(uri, offline="--schema <file.pg>")
     with target.open_for_reading() as graph:
         return graph.schema.catalog, {"kind": "graph", "uri": target.uri}
+
+
+def _lines(report: LintReport) -> Iterator[str]:
+    """One line per query, its faults with their source lines below it, then the findings and the counts."""
+    for result in report.results:
+        word = "OK   " if result.status == "ok" else "ERROR"
+        yield f"{word} query `{result.name}` ({result.kind})"
+        yield from (fault.render() for fault in result.diagnostics if fault.severity == "error")
+        yield from (f"WARN  query `{result.name}`: {warning}" for warning in result.warnings)
+    for finding in report.findings:
+        yield f"{_WORDS[finding.severity]} {finding.code}: {finding.message}"
+    yield from (fault.render() for fault in report.diagnostics)
+    yield (
+        f"INFO  Lint complete: {len(report.results)} queries processed "
+        f"({report.errors} error(s), {report.warnings} warning(s), {report.infos} info item(s))"
+    )
