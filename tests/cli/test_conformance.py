@@ -78,7 +78,18 @@ CASES = (
         files=("c/__cluster/state.json",),
         missing=("c/graphs",),
     ),
-    Case(30, (Step("branch delete x --store s3://b/g.omni --json", 1, err=("refusing", "s3://b/g.omni")),)),
+    Case(
+        30,
+        (
+            Step(
+                "branch delete x --store s3://b/g.omni --json",
+                1,
+                err=("refusing", "s3://b/g.omni"),
+                document={"error.code": "confirmation_required"},
+            ),
+            Step("branch delete x --store s3://b/g.omni --json --yes", 1, document={"error.code": "invalid_root"}),
+        ),
+    ),
     Case(
         51,
         (

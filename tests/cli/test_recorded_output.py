@@ -27,9 +27,9 @@ VOLATILE = {
 """Keys whose values cannot be equal, with the reason."""
 
 OWN_WORDS = {
-    "omnigraph frobnicate": "usage errors",
-    "omnigraph schema plan --schema bad.pg lib.omni": "the planner's own sentences",
+    "omnigraph schema plan --schema bad.pg lib.omni": "the planner says why in its own sentence",
 }
+"""Commands of which only the first two lines are shared."""
 
 ADDED = {"tier", "code"}
 """Keys that every step of a plan has here and not there."""
@@ -61,6 +61,7 @@ def test_command_prints_what_was_recorded(record: dict[str, Any], omnigraph: Any
     assert outcome.exit_code == record["exit"], outcome.stderr
     assert echo_of(outcome.stderr) == echo_of(record["stderr"])
     if record["command"] in OWN_WORDS:
+        assert scrubbed_text(outcome.stdout)[:2] == scrubbed_text(record["stdout"])[:2]
         return
     if record["command"].endswith("--json"):
         assert scrubbed_json(outcome.stdout) == scrubbed_json(record["stdout"])
