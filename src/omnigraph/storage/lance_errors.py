@@ -26,42 +26,46 @@ class Fault(Enum):
     OTHER = auto()
 
 
+# In the order of the search: a text that may contain another one comes first.
 _TEXTS: tuple[tuple[str, Fault], ...] = (
     ("too many concurrent writers", Fault.CONFLICT),
     ("retryable commit conflict", Fault.CONFLICT),
     ("incompatible transaction", Fault.CONFLICT),
     ("commit conflict for version", Fault.CONFLICT),
     ("dataset already exists", Fault.EXISTS),
-    ("ref conflict error", Fault.REF_IN_USE),
+    ("_versions/0.manifest was not found", Fault.EXISTS),  # a creation that finds another one's version 1
     ("clone operation should not enter build_manifest", Fault.EXISTS),
+    ("ref conflict error", Fault.REF_IN_USE),
     ("permission denied", Fault.READ_ONLY),
+    ("operation not permitted", Fault.READ_ONLY),
     ("read-only file system", Fault.READ_ONLY),
-    ("accessdenied", Fault.READ_ONLY),
-    ("403 forbidden", Fault.READ_ONLY),
-    ("error sending request", Fault.UNREACHABLE),
-    ("connection refused", Fault.UNREACHABLE),
-    ("dns error", Fault.UNREACHABLE),
-    ("operation timed out", Fault.UNREACHABLE),
+    ("no space left", Fault.UNREACHABLE),
     ("invalidaccesskeyid", Fault.UNREACHABLE),
     ("signaturedoesnotmatch", Fault.UNREACHABLE),
     ("nosuchbucket", Fault.UNREACHABLE),
-    ("no space left", Fault.UNREACHABLE),
-    ("was not found", Fault.MISSING),
+    ("403 forbidden", Fault.READ_ONLY),
+    ("non-2xx status code: 5", Fault.UNREACHABLE),
+    ("error sending request", Fault.UNREACHABLE),
+    ("version not found error", Fault.CORRUPT),  # the version file is there and says that it is another version
     ("not found", Fault.MISSING),
     ("no such file", Fault.MISSING),
-    ("does not exist", Fault.MISSING),
-    ("invalid magic", Fault.CORRUPT),
     ("does not appear to be a lance", Fault.CORRUPT),
-    ("failed to decode", Fault.CORRUPT),
-    ("invalid format", Fault.CORRUPT),
+    ("failed to decode protobuf", Fault.CORRUPT),
     ("encountered corrupt", Fault.CORRUPT),
-    ("corrupt", Fault.CORRUPT),
-    ("file too small", Fault.CORRUPT),
-    ("smaller than", Fault.CORRUPT),
-    ("range start must not", Fault.CORRUPT),
-    ("out of bounds", Fault.CORRUPT),
-    ("magic", Fault.CORRUPT),
+    ("failed to fill whole buffer", Fault.CORRUPT),
+    ("file size is too small", Fault.CORRUPT),
+    ("does not have sufficient data", Fault.CORRUPT),
+    ("invalid range", Fault.CORRUPT),
+    ("is outside file of size", Fault.CORRUPT),
+    ("unknown lance storage version", Fault.CORRUPT),
+    ("lanceerror(arrow): parser error", Fault.CORRUPT),
+    ("invalid seek", Fault.CORRUPT),
+    ("out of range for slice", Fault.CORRUPT),
 )
+
+
+class EnginePanic(RuntimeError):
+    """Lance broke off at an assumption of its own, mostly over bytes that no release would write."""
 
 
 def classify(error: BaseException) -> Fault:
@@ -90,10 +94,22 @@ def translate(error: BaseException, path: str) -> OmniGraphError:
 
 
 @contextmanager
+def without_panics() -> Iterator[None]:
+    """A panic of the engine becomes an `EnginePanic`; as it comes it is no `Exception` and has no importable class."""
+    try:
+        yield
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":
+            raise
+        raise EnginePanic(str(error)) from error
+
+
+@contextmanager
 def translated(path: str) -> Iterator[None]:
     """Nothing that Lance raises inside leaves this block untranslated; our own errors pass."""
     try:
-        yield
+        with without_panics():
+            yield
     except OmniGraphError:
         raise
     except (OSError, ValueError, RuntimeError) as error:
