@@ -151,5 +151,7 @@ def _complaint_at(text: str, place: int, tokens: list[Token]) -> Complaint:
             f"write ${word.group()[0].lower()}{word.group()[1:]}" if word else None,
         )
     if char == "'":
-        return Complaint("single quotes are not part of the language", place, place + 1, 'write strings as "…"')
+        closing = text.find("'", place + 1, line_end)
+        end = closing + 1 if closing > 0 else place + 1
+        return Complaint("single quotes are not part of the language", place, end, 'write strings as "…"')
     return Complaint(f"unexpected character {char!r}", place, place + 1)
