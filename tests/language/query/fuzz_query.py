@@ -9,7 +9,16 @@ from language.query.library import CATALOG, language_cases, source_of
 from omnigraph.language import CompileError, compile_queries, format_query, lint_queries
 from omnigraph.language.query.parser import parse
 
-PROGRAMS = [source_of(row) for row in language_cases()]
+LARGE = """query a($x: String?, $n: I64) @description("d") @instruction("i") {
+  match { $p: Person { name: $x, age: 1 } $p $w:<knows> $q or { $x is null { $p.age > -1 $p.tags contains "a" } }
+          maybe { $p worksAt{1,} $c } not { $p.name in ["a"] } search($p.name, "x") = false }
+  return distinct { $p.name as n, count(distinct $q) as c, $p.*, distance($p knows{1,3} $q) as far, $w.weight as w }
+  order { n desc, c } limit $n offset 3
+}
+query b($t: String) @description("b") { insert Note { text: $t rank: 1 }
+  update Note set { rank: 2 } where rank is null }
+query c($t: [String]) { delete Note where text in $t }"""
+PROGRAMS = [*(source_of(row) for row in language_cases()), *[LARGE] * 40]
 PIECES = [
     "query", "q", "(", ")", "{", "}", "[", "]", ",", ":", ".", "*", "?", "<", ">", "=", "!=", ">=", "<=", "-", "@",
     "match", "return", "distinct", "order", "limit", "offset", "asc", "desc", "as", "not", "or", "maybe", "is", "in",

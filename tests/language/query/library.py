@@ -3,6 +3,7 @@
 The rows in `cases/` are also run by the engines: `body` goes into `query q(<declaration>) { … }`, `params` are its
 parameters, `expected` is a bag or sequence of rows, affected counts, or an error with the stage that must raise it
 (`compile`, `bind` or `run`); `then` is a read afterwards. `replaced` says why a row has another meaning than before.
+`cases/library.jsonl` is the data of the library; the edge ids in it decide ties. `now()` is 2026-01-01T00:00:00Z.
 """
 
 from __future__ import annotations

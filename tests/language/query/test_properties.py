@@ -48,7 +48,7 @@ COMMENTS = st.sampled_from(["// c\n", "/* c */", "/* a\n   b */", "\n// own\n", 
 
 
 @settings(max_examples=400, derandomize=True, deadline=None)
-@given(st.sampled_from(PROGRAMS), st.lists(st.tuples(st.integers(0, 200), COMMENTS), max_size=5))
+@given(st.sampled_from(PROGRAMS), st.lists(st.tuples(st.integers(0, 400), COMMENTS), max_size=5))
 def test_formatting_keeps_comments_wherever_they_stand(program: str, comments: list[tuple[int, str]]) -> None:
     try:
         parse(program)

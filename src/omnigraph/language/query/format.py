@@ -198,7 +198,7 @@ class _Printer:
             self._line(head, 0, query.at.start, head_end)
             for note in query.notes:
                 self._line(f"@{note.name}({quote(note.text)})", 1, note.at.start, note.at.end)
-            self._line("{", 0, query.notes[-1].at.end, query.notes[-1].at.end)
+            self._line("{", 0, query.body_at.start, query.body_at.start + 1)
         else:
             self._line(f"{head} {{", 0, query.at.start, head_end)
         if isinstance(query.body, Reading):

@@ -91,11 +91,11 @@ def _parse_query(cursor: Cursor) -> QueryDeclaration:
     name = cursor.expect_name("the name of the query")
     params = _parse_params(cursor)
     notes = _parse_notes(cursor)
-    cursor.expect_sign("{")
+    opened = cursor.expect_sign("{").start
     body = _parse_body(cursor)
     cursor.expect_sign("}")
-    at = cursor.extent_from(start)
-    return QueryDeclaration(name.text, params, notes, body, at, Extent(name.start, name.end))
+    at, body_at = cursor.extent_from(start), cursor.extent_from(opened)
+    return QueryDeclaration(name.text, params, notes, body, at, Extent(name.start, name.end), body_at)
 
 
 def _parse_body(cursor: Cursor) -> Reading | Writing:

@@ -365,3 +365,5 @@ class QueryDeclaration:
     body: Reading | Writing
     at: Extent = field(default=NOWHERE, compare=False, repr=False)
     name_at: Extent = field(default=NOWHERE, compare=False, repr=False)
+    body_at: Extent = field(default=NOWHERE, compare=False, repr=False)
+    """From the opening brace to the closing one."""
