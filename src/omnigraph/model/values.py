@@ -321,4 +321,5 @@ def _shown(value: Any) -> str:
         text = json.dumps(value, ensure_ascii=False)
     except (TypeError, ValueError):
         text = repr(value)
+    text = text.encode(errors="backslashreplace").decode()
     return text if len(text) <= 80 else f"{text[:77]}..."

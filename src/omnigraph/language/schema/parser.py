@@ -99,7 +99,7 @@ class _Parser:
         if keyword is None:
             word = self.scan.peek_word()
             hint = did_you_mean(word, _DECLARATIONS) if word else None
-            if word is not None and hint is None and word.startswith(_DECLARATIONS):
+            if word is not None and word.startswith(_DECLARATIONS):
                 hint = "put a space after the keyword"
             if self.scan.sees("#"):
                 hint = "comments start with //"
