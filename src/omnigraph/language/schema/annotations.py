@@ -162,7 +162,7 @@ def _check_plain(annotation: AnnotationSyntax, report: Report, *, strict: bool) 
             report.error("parse", "@rename_from takes exactly one old name", annotation.place, '@rename_from("Old")')
     elif strict and word in _NEED_ARGUMENTS:
         report.error("parse", f"@{word} needs arguments", annotation.place, _NEED_ARGUMENTS[word])
-    elif strict and (hint := did_you_mean(word, KNOWN)) and word not in KNOWN:
+    elif strict and word not in KNOWN and (hint := did_you_mean(word, KNOWN)):
         report.warn(f"@{word} is not a known annotation; it is kept, and has no effect", annotation.name.place, hint)
 
 

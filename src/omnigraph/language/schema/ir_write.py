@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from json.encoder import encode_basestring
 from typing import Any
 
 from omnigraph.language.schema.catalog import Annotation, Cardinality, CheckRule, RangeRule
@@ -111,13 +112,17 @@ def _write(value: Any, newline: str) -> str:
     """JSON text. The standard encoder cannot be told how to spell floats."""
     if isinstance(value, dict):
         colon = ": " if newline else ":"
-        items = [f"{json.dumps(key)}{colon}{_write(item, newline and newline + '  ')}" for key, item in value.items()]
+        items = [
+            f"{encode_basestring(key)}{colon}{_write(item, newline and newline + '  ')}" for key, item in value.items()
+        ]
         return _enclose("{", items, "}", newline)
     if isinstance(value, list):
         return _enclose("[", [_write(item, newline and newline + "  ") for item in value], "]", newline)
     if isinstance(value, float):
         return float_text(value)
-    return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, str):
+        return encode_basestring(value)
+    return json.dumps(value)
 
 
 def _enclose(opening: str, items: list[str], closing: str, newline: str) -> str:
