@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
 from support.s3_server import S3Server, seaweedfs
 
 # One outcome per commit: random exploration belongs to `make fuzz`, which draws new cases every time.

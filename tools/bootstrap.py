@@ -24,7 +24,7 @@ INSTALL_TRIES = 3
 
 
 def main() -> int:
-    if sys.version_info < (3, 11):
+    if sys.version_info < (3, 11):  # noqa: UP036 — this file is run by whatever Python a machine has
         print(f"error: Python 3.11 or newer is needed, this is {sys.version.split()[0]}", file=sys.stderr)
         return 1
     if not _is_current():
@@ -104,9 +104,9 @@ def _ensure_java() -> None:
             return
     state = "no Java was found" if found is None else f"Java {found} was found"
     print(
-        f"note: {state}, and the data pipeline on Spark needs version {JAVA_MAJOR_MIN} or newer. Everything else works.\n"
-        f"      Install a Java {JAVA_MAJOR_MIN}+ runtime (Debian: openjdk-17-jre-headless, macOS: brew install openjdk@17)\n"
-        "      or set JAVA_HOME.",
+        f"note: {state}; the data pipeline on Spark needs version {JAVA_MAJOR_MIN} or newer. Everything else works.\n"
+        f"      Install a Java {JAVA_MAJOR_MIN}+ runtime, for example openjdk-17-jre-headless on Debian or\n"
+        "      openjdk@17 with Homebrew, or set JAVA_HOME.",
         file=sys.stderr,
     )
 

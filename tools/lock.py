@@ -1,4 +1,4 @@
-"""Resolves the dependencies of pyproject.toml and writes requirements.lock: exact versions with hashes, no addresses."""
+"""Resolves the dependencies of pyproject.toml into requirements.lock: exact versions with hashes, no addresses."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ def main() -> int:
     if result.returncode != 0:
         print(result.stderr, file=sys.stderr)
         return result.returncode
-    (ROOT / "requirements.lock").write_text("# Written by `make lock`. Install with pip --require-hashes.\n" + result.stdout)
+    header = "# Written by `make lock`. Install with pip --require-hashes.\n"
+    (ROOT / "requirements.lock").write_text(header + result.stdout)
     return 0
 
 

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import lance
 import pytest
-from support.writers import SCHEMA
 
 from omnigraph.graph import Graph
 from omnigraph.language import CompileError
@@ -21,6 +20,7 @@ from omnigraph.model.errors import AlreadyInitialized, GraphNotFound, Initializa
 from omnigraph.storage import GraphStorage, birth
 from omnigraph.storage.failpoints import InjectedFault, Point, armed
 from omnigraph.storage.manifest_rows import MANIFEST_SCHEMA
+from support.writers import SCHEMA
 
 OTHER = "node Thing { label: String @key }\n"
 

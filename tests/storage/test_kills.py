@@ -1,4 +1,4 @@
-"""`kill -9` at every storage failpoint: after reopening, a graph shows the state before or the state after, never between.
+"""`kill -9` at every storage failpoint: a reopened graph shows the state before or the state after, never between.
 
 Each row names a place and the operation that reaches it. The process that runs the operation really dies there.
 """
@@ -12,13 +12,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.self_check import check_layout
-from support.writers import SCHEMA, write_pair
 
 from omnigraph.graph import Graph
 from omnigraph.storage import open_storage
 from omnigraph.storage.failpoints import Point
 from omnigraph.storage.manifest import COMPACT_ABOVE_FRAGMENTS
+from support.self_check import check_layout
+from support.writers import SCHEMA, write_pair
 
 OPERATIONS = Path(__file__).parent.parent / "support" / "operations.py"
 

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from support.s3_server import S3Server
 
 from omnigraph.model.errors import LeaseLost, LeaseTimeout
 from omnigraph.storage import leases as leases_module
@@ -17,6 +16,7 @@ from omnigraph.storage.layout import lease_name
 from omnigraph.storage.leases import Leases
 from omnigraph.storage.objects import open_store
 from omnigraph.storage.root import parse_root
+from support.s3_server import S3Server
 
 
 @pytest.fixture

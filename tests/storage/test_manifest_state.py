@@ -94,7 +94,12 @@ _ROWS = st.one_of(
     st.builds(version, st.integers(1, 9), st.sampled_from([None, "b"]), st.sampled_from(["node:P", "node:Q"])),
     st.builds(tombstone, st.integers(1, 9), st.sampled_from(["node:P", "node:Q"])),
     st.builds(commit, st.sampled_from("abc"), st.integers(1, 5), st.integers(0, 3)),
-    st.builds(GraphHead, branch=st.sampled_from(["main", "b"]), head_commit_id=st.sampled_from("abc"), parent_commit_id=st.none()),
+    st.builds(
+        GraphHead,
+        branch=st.sampled_from(["main", "b"]),
+        head_commit_id=st.sampled_from("abc"),
+        parent_commit_id=st.none(),
+    ),
 )
 
 

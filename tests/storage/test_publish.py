@@ -6,7 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from support.writers import SCHEMA, write_pair
 
 from omnigraph.graph import Graph
 from omnigraph.model.errors import (
@@ -19,6 +18,7 @@ from omnigraph.storage import GraphStorage, Lineage, PublishPlan, VersionIs, hea
 from omnigraph.storage.failpoints import Point, armed, visits
 from omnigraph.storage.manifest import COMPACT_ABOVE_FRAGMENTS
 from omnigraph.storage.publish import rows_of
+from support.writers import SCHEMA, write_pair
 
 
 @pytest.fixture
@@ -152,4 +152,3 @@ def test_every_commit_can_be_found_again_by_its_version(tmp_path: Path) -> None:
         snapshot = graph.snapshot_at(entry.commit.commit_id)
         assert snapshot.commit_id == entry.commit.commit_id
         assert {pin.row_count for pin in snapshot.tables} == {number}
-

@@ -55,8 +55,6 @@ REFUSED: list[tuple[str, tuple[Change, ...], tuple[Change, ...], type[OmniGraphE
 
 
 @pytest.mark.parametrize(("state", "changes", "error"), [case[1:] for case in REFUSED], ids=[c[0] for c in REFUSED])
-def test_refused_changes(
-    state: tuple[Change, ...], changes: tuple[Change, ...], error: type[OmniGraphError]
-) -> None:
+def test_refused_changes(state: tuple[Change, ...], changes: tuple[Change, ...], error: type[OmniGraphError]) -> None:
     with pytest.raises(error):
         changed_rows(changes, fold_rows(state))

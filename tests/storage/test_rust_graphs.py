@@ -6,8 +6,6 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 import pytest
-from support.rust_graphs import RustGraph, rust_graph
-from support.self_check import check_layout
 
 from omnigraph.graph import Graph
 from omnigraph.language import Catalog
@@ -25,6 +23,8 @@ from omnigraph.storage import (
     stage_append,
 )
 from omnigraph.storage.arrow_types import table_schema
+from support.rust_graphs import RustGraph, rust_graph
+from support.self_check import check_layout
 
 GRAPHS = ["people", "rich", "branches", "evolved"]
 
@@ -91,9 +91,7 @@ def test_tables_open_with_the_rows_and_column_types_of_the_schema(graph_of_rust:
 
 def _plain(schema: pa.Schema) -> list[tuple[str, str, bool]]:
     """Names, types and nullability; Lance shows a blob column as its own extension type."""
-    return [
-        (field.name, "blob" if _is_blob(field) else str(field.type), field.nullable) for field in schema
-    ]
+    return [(field.name, "blob" if _is_blob(field) else str(field.type), field.nullable) for field in schema]
 
 
 def _is_blob(field: pa.Field) -> bool:

@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +21,7 @@ import obstore
 from obstore.store import S3Store
 
 START_TIMEOUT_S = 60
+START_TRIES = 3
 BUCKET = "graphs"
 
 
@@ -69,25 +70,39 @@ def store_at(endpoint: str, prefix: str = "") -> S3Store:
 
 @contextmanager
 def seaweedfs() -> Iterator[S3Server]:
-    """A running server with one bucket."""
+    """A running server with one bucket. Another program may take a port first; then others are tried."""
     folder = Path(tempfile.mkdtemp(prefix="omnigraph-weed-"))
-    ports = _free_ports(4)
     (folder / "s3.json").write_text(json.dumps(_identities()))
-    process = subprocess.Popen(
-        _command(folder, ports),
-        cwd=folder,
-        stdout=(folder / "log").open("wb"),
-        stderr=subprocess.STDOUT,
-        start_new_session=True,
-    )
-    server = S3Server(ports[0])
+    process, server = _started(folder)
     try:
-        _wait_until_ready(server, process, folder / "log")
         yield server
     finally:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+        _end(process)
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _started(folder: Path) -> tuple[subprocess.Popen[bytes], S3Server]:
+    for attempt in range(START_TRIES):
+        ports = _free_ports(4)
+        log = folder / f"log-{attempt}"
+        process = subprocess.Popen(
+            _command(folder, ports),
+            cwd=folder,
+            stdout=log.open("wb"),
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        server = S3Server(ports[0])
+        if _is_ready(server, process):
+            return process, server
+        _end(process)
+    raise RuntimeError(f"SeaweedFS did not start: {log.read_text(errors='replace')[-2000:]}")
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
 
 
 def _command(folder: Path, ports: list[int]) -> list[str]:
@@ -123,10 +138,10 @@ def _identities() -> dict[str, object]:
 
 
 def _free_ports(count: int) -> list[int]:
-    """Ports whose gRPC twin (port + 10000) is free too."""
+    """Ports whose gRPC twin (port + 10000) is free too; all below the range that outgoing connections use."""
     found: list[int] = []
     while len(found) < count:
-        port = random.randint(12000, 45000)
+        port = random.randint(11000, 22000)
         if port not in found and all(_is_free(number) for number in (port, port + 10000)):
             found.append(port)
     return found
@@ -134,19 +149,20 @@ def _free_ports(count: int) -> list[int]:
 
 def _is_free(port: int) -> bool:
     with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) != 0
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+        return True
 
 
-def _wait_until_ready(server: S3Server, process: subprocess.Popen[bytes], log: Path) -> None:
+def _is_ready(server: S3Server, process: subprocess.Popen[bytes]) -> bool:
     """Ready means that an object can be put, which also makes the bucket. Asked again within a stated time."""
     deadline = time.monotonic() + START_TIMEOUT_S
-    while time.monotonic() < deadline:
-        if process.poll() is not None:
-            raise RuntimeError(f"SeaweedFS ended: {log.read_text(errors='replace')[-2000:]}")
+    while time.monotonic() < deadline and process.poll() is None:
         try:
             obstore.put(server.store(), "ready", b"1")
-            return
+            return True
         except Exception:
             time.sleep(0.1)
-    raise RuntimeError(f"SeaweedFS did not become ready: {log.read_text(errors='replace')[-2000:]}")
-
+    return False

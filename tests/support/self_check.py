@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+from pathlib import Path
 from typing import Any
 
 import lance
 
 from omnigraph.language import compile_schema, schema_ir_from_json, schema_ir_hash
+from omnigraph.storage import GraphCommit, open_storage
 from omnigraph.storage.manifest_rows import MANIFEST_SCHEMA
 from omnigraph.storage.manifest_state import ManifestState
-from omnigraph.storage import GraphCommit, open_storage
 
 
 def check_layout(uri: str) -> None:
@@ -43,8 +44,7 @@ def _check_root(uri: str) -> None:
 
 def _check_schema_files(uri: str) -> None:
     source, ir, state = (
-        open(os.path.join(uri, name), encoding="utf-8").read()
-        for name in ("_schema.pg", "_schema.ir.json", "__schema_state.json")
+        Path(uri, name).read_text(encoding="utf-8") for name in ("_schema.pg", "_schema.ir.json", "__schema_state.json")
     )
     recorded = json.loads(state)["schema_ir_hash"]
     assert schema_ir_hash(schema_ir_from_json(ir)) == recorded

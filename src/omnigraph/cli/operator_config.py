@@ -60,10 +60,12 @@ def load_operator_config(environ: Mapping[str, str]) -> OperatorConfig:
     """Read `config.yaml`. The YAML library is imported only when there is a file."""
     home = operator_home(environ)
     path = home / "config.yaml" if home else None
-    if path is None or not path.exists():
+    if path is None:
         return OperatorConfig()
     try:
         text = path.read_text(encoding="utf-8")
+    except (FileNotFoundError, NotADirectoryError):
+        return OperatorConfig()
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidOperatorConfig(f"cannot read '{path}': {error}") from error
     return read_operator_config(text, str(path))

@@ -9,7 +9,7 @@ from typing import Self
 
 from omnigraph import history
 from omnigraph.history import Snapshot
-from omnigraph.language import compile_schema
+from omnigraph.language import MigrationPlan, compile_schema, plan_migration
 from omnigraph.model.errors import BadRequest, Conflict, Corrupt
 from omnigraph.model.identifiers import MAIN, normalize_branch
 from omnigraph.storage import (
@@ -120,8 +120,6 @@ class Graph:
 
     def plan_schema(self, text: str, *, file: str | None = None, allow_data_loss: bool = False) -> MigrationPlan:
         """What it would take to go from the accepted schema to this text. Changes nothing."""
-        from omnigraph.language import plan_migration
-
         desired = compile_schema(text, file=file, check_pattern=check_pattern)
         return plan_migration(self.schema.ir, desired, allow_data_loss=allow_data_loss)
 

@@ -103,7 +103,7 @@ class Diagnostic:
 
 @dataclass(eq=False)
 class CompileError(BadRequest):
-    """A text that does not compile. Carries every diagnostic of the run; the first error gives the sentence and code."""
+    """A text that does not compile. Carries every diagnostic; the first error gives the sentence and the code."""
 
     diagnostics: tuple[Diagnostic, ...]
 

@@ -8,7 +8,7 @@ errors home.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
@@ -54,9 +54,7 @@ class OmniGraphError(Exception):
 
     def details(self) -> dict[str, Json]:
         """The facts of this error, ready for JSON."""
-        if not is_dataclass(self):
-            return {}
-        facts = {f.name: getattr(self, f.name) for f in fields(self)}
+        facts = {name: getattr(self, name) for name in getattr(self, "__dataclass_fields__", ())}
         return {name: value for name, value in facts.items() if value is not None}
 
 

@@ -20,7 +20,7 @@ _SCALARS: dict[Scalar, pa.DataType] = {
     Scalar.DATETIME: pa.date64(),
 }
 
-# Lance's own blob helper makes four children, which a table created with two refuses. The format has two.
+# Lance's own blob helper makes four children, which earlier releases refuse for a table of two. The format has two.
 BLOB_TYPE = pa.struct([pa.field("data", pa.large_binary()), pa.field("uri", pa.string())])
 BLOB_MARK = {"ARROW:extension:name": "lance.blob.v2"}
 

@@ -79,7 +79,7 @@ def reach(point: Point) -> None:
 
 @contextmanager
 def armed(point: Point, action: Action = "raise", *, visit: int | None = 1) -> Iterator[None]:
-    """Arms one failpoint for the block: it acts at the `visit`-th time it is reached from here on; None is every time."""
+    """Arms one failpoint for the block: it acts when it is reached for the `visit`-th time; None is every time."""
     with _lock:
         _visits[point] = 0
         _armed[point] = _Armed(action, visit)

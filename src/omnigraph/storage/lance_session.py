@@ -16,9 +16,10 @@ os.environ.setdefault("LANCE_INCLUDE_VECTOR_CENTROIDS", "false")
 
 import lance
 from lance import Index, LanceDataset, LanceOperation, Transaction
-from lance.dataset import Session
 from lance.fragment import write_fragments
+from lance.lance import _Session as Session
 
+from omnigraph.storage.lance_errors import without_panics
 from omnigraph.storage.root import Root
 
 __all__ = ["Dataset", "Handles", "Index", "LanceDataset", "LanceOperation", "Transaction", "session", "write_fragments"]
@@ -65,11 +66,16 @@ class Handles:
                 self._by_version.popitem(last=False)
         return handle
 
-    def open_for_change(self, path: str, version: int | None = None) -> Dataset:
-        """A handle of the caller's own, at a version or at the newest one."""
-        return lance.dataset(
-            self._root.join(path), version=version, session=session(), storage_options=self._root.lance_options
-        )
+    def open_for_change(self, path: str, version: int | None = None, *, block_bytes: int | None = None) -> Dataset:
+        """A handle of the caller's own, at a version or the newest one. `block_bytes` is the least that a read asks."""
+        with without_panics():
+            return lance.dataset(
+                self._root.join(path),
+                version=version,
+                block_size=block_bytes,
+                session=session(),
+                storage_options=self._root.lance_options,
+            )
 
     def forget(self, prefix: str) -> None:
         """Drops the handles below a path, for example of a deleted branch."""

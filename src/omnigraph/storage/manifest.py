@@ -40,6 +40,9 @@ from omnigraph.storage.root import Root
 COMPACT_ABOVE_FRAGMENTS = 64
 """A publish costs time per fragment; above this many the writer that holds the lease merges them into one."""
 
+READ_BLOCK_BYTES = 8 * 1024 * 1024
+"""A compacted manifest of many thousand commits still comes in one request."""
+
 BRANCH_LIST_TRIES = 3
 """A listed ref may be deleted before it is read; then list again, at most this often."""
 
@@ -218,7 +221,7 @@ class ManifestStore:
     def _open(self, branch: str, version: int | None) -> Dataset:
         path = self._path(branch)
         try:
-            return self._handles.open_for_change(path, version)
+            return self._handles.open_for_change(path, version, block_bytes=READ_BLOCK_BYTES)
         except (OSError, ValueError, RuntimeError) as error:
             if classify(error) is not Fault.MISSING:
                 raise translate(error, self._root.join(path)) from error
