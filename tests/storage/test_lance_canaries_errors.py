@@ -284,7 +284,7 @@ UNPROVOKED = {
     ("text", "kind", "provoke"),
     [pytest.param(*row, id=f"{row[0]}-{number}") for number, row in enumerate(PROVOKED)],
 )
-def test_lance_says_what_the_classification_looks_for(
+def test_edge_23_errors_of_every_kind_share_classes_and_are_told_apart_by_text(
     text: str, kind: type[BaseException], provoke: Provoke, tmp_path: Path
 ) -> None:
     with pytest.raises(kind) as caught:
