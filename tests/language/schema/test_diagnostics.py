@@ -100,3 +100,7 @@ def test_ids_of_names_never_collide_silently(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr("omnigraph.language.schema.lower.fnv1a32", lambda text: 7)
     found = faults("node A {} node B {}")
     assert [d.stage for d in found] == ["catalog"]
+
+
+def test_a_text_that_is_no_schema_at_all_gets_a_bounded_number_of_errors() -> None:
+    assert len(faults("node a {}\n" * 5000)) == 100

@@ -186,9 +186,10 @@ def test_a_broken_file_says_where_it_is_broken(path: tuple[str | int, ...], valu
     assert caught.value.path == where
 
 
-def test_a_file_that_is_not_json_says_so() -> None:
+@pytest.mark.parametrize("text", ["{", "[" * 100_000])
+def test_a_file_that_is_not_json_says_so(text: str) -> None:
     with pytest.raises(InvalidSchemaIR, match="not JSON"):
-        schema_ir_from_json("{")
+        schema_ir_from_json(text)
 
 
 def test_unknown_keys_are_ignored() -> None:

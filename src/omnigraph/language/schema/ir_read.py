@@ -40,7 +40,7 @@ def schema_ir_from_json(text: str) -> SchemaIR:
     """The IR of a stored file. Unknown keys are ignored, everything else must be exactly right."""
     try:
         raw = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InvalidSchemaIR(path="$", reason=f"not JSON: {error}") from error
     reader = _Reader(raw, "$")
     version = reader.integer("ir_version")
@@ -197,8 +197,8 @@ def _check_references(ir: SchemaIR) -> None:
     """Names that one declaration uses and another must have."""
     interfaces = {interface.name for interface in ir.interfaces}
     nodes = {node.name for node in ir.nodes}
-    for kind, names in (("interfaces", [i.name for i in ir.interfaces]), ("nodes", [n.name for n in ir.nodes])):
-        if len(set(names)) != len(names):
+    for kind, items in (("interfaces", ir.interfaces), ("nodes", ir.nodes), ("edges", ir.edges)):
+        if len({item.name for item in items}) != len(items):
             raise InvalidSchemaIR(path=f"$.{kind}", reason="a name occurs twice")
     for index, node in enumerate(ir.nodes):
         unknown = set(node.implements) - interfaces

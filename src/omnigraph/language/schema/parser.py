@@ -55,6 +55,8 @@ _FOREIGN_TYPES = {
     "binary": "Blob",
 }
 _U32_MAX = 2**32 - 1
+_BROKEN_DECLARATIONS_MAX = 100
+"""After this many the text is not a schema with mistakes but something else."""
 
 
 def parse_schema(report: Report, *, strict: bool = True) -> SchemaFile:
@@ -73,6 +75,7 @@ class _Parser:
 
     def file(self) -> SchemaFile:
         declarations: list[Declaration] = []
+        broken = 0
         try:
             self.scan.skip_trivia()
         except PgSyntaxError as problem:
@@ -82,6 +85,9 @@ class _Parser:
                 declarations.append(self.declaration())
             except PgSyntaxError as problem:
                 self._record(problem)
+                broken += 1
+                if broken >= _BROKEN_DECLARATIONS_MAX:
+                    break
                 self._recover()
         return SchemaFile(tuple(declarations), tuple(self.scan.comments))
 
