@@ -21,7 +21,7 @@ _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _INTEGER = re.compile(r"[0-9]+")
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 _SIGNED_NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")
-_DECLARATION_AHEAD = re.compile(r"(?:interface|node|edge)[ \t\r\n]+[A-Z]")
+_DECLARATION_AHEAD = re.compile(r"(?:interface|node|edge)[ \t\r\n]+[A-Za-z_]")
 
 _GAP = r"(?:[ \t\r\n]|//[^\n]*\n|/\*(?:[^*]|\*(?!/))*\*/)*"
 _CONSTRAINT_AHEAD = re.compile(rf"@{_GAP}(key|unique|index|range|check)(?![A-Za-z0-9_]){_GAP}\(")
