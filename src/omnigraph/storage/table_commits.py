@@ -36,7 +36,8 @@ class TableCommits:
         """Attaches the effect as version pin + 1. The caller holds the lease of the branch."""
         pin = effect.pin
         uri = self._root.join(pin.path)
-        handle = self._handles.at(pin.path, pin.version)
+        with translated(uri):
+            handle = self._handles.at(pin.path, pin.version)
         self._require_head_at_pin(effect, handle, uri)
         try:
             new = LanceDataset.commit(
@@ -47,11 +48,12 @@ class TableCommits:
                 raise StaleEffect(f"table '{pin.table_key}' moved past version {pin.version}") from error
             raise translate(error, uri) from error
         self._prove_ours(effect, new, uri)
-        if self._root.is_local and self._durability == "full":
-            with translated(uri):
+        with translated(uri):
+            if self._root.is_local and self._durability == "full":
                 sync_version(handle, new)
+            row_count = int(new.count_rows())
         reach(Point.TABLE_COMMITTED)
-        return published_version(effect, int(new.count_rows()), self._root)
+        return published_version(effect, row_count, self._root)
 
     def _require_head_at_pin(self, effect: StagedEffect, handle: Any, uri: str) -> None:
         with translated(uri):
