@@ -146,6 +146,13 @@ def test_all_mistakes_of_a_text_are_reported_at_once() -> None:
     assert [d.code for d in raised.value.diagnostics] == ["T1", "T2", "T3", "T6", "T3", "T11"]
 
 
+def test_column_whose_item_is_refused_is_not_complained_about_again() -> None:
+    text = "query q() { match { $p: Person } return { sum($p.name) as s, s as t } order { s } }"
+    with pytest.raises(CompileError) as raised:
+        compile_query(text, CATALOG)
+    assert [d.code for d in raised.value.diagnostics] == ["T8"]
+
+
 def test_syntax_errors_of_several_queries_are_reported_at_once() -> None:
     text = "query a() { match { } }\nquery b() { match { $p: Person } return { $p. } }\nquery c() { 'x' }"
     with pytest.raises(CompileError) as raised:

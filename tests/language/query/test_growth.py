@@ -135,6 +135,11 @@ def test_distance_knows_its_edge_and_ends() -> None:
     assert item.name == "distance"
 
 
+def test_distance_is_a_read_of_its_edge_type() -> None:
+    reads = compiled("match { $p: Person $q: Person } return { distance($p knows{1,2} $q) }").operation.reads
+    assert [(ref.kind, ref.type_name) for ref in reads] == [("node", "Person"), ("edge", "Knows")]
+
+
 def test_distance_needs_bounds() -> None:
     with pytest.raises(CompileError) as raised:
         compiled("match { $p: Person $q: Person } return { distance($p knows $q) }")

@@ -64,7 +64,7 @@ def _column_key(scope: Scope, word: str, outputs: tuple[Output, ...], at: Extent
             target = _behind_alias(output, outputs)
             _require_sortable(target, word, at)
             return target.expr if _is_rank(target.expr) else AliasRef(word, index)
-    if scope.session.report.errors and not outputs:
+    if word in scope.session.broken_columns:
         raise RefusalError("T91", "", at, silent=True)
     hint = did_you_mean(word, [output.name for output in outputs])
     raise RefusalError("T91", f"no output column is called '{word}'", at, hint)

@@ -69,6 +69,7 @@ def check_items(scope: Scope, items: tuple[Item, ...]) -> tuple[Output, ...]:
             output = _check_item(scope, item, outputs)
         except RefusalError as refusal:
             scope.session.report.refuse(refusal)
+            scope.session.broken_columns.add(item.alias or column_name(item.value))
         else:
             outputs.append(output)
     if any(isinstance(output.typed.expr, Aggregate) for output in outputs):
@@ -90,6 +91,8 @@ def _check_output(scope: Scope, value: Value, earlier: list[Output]) -> Typed:
         for index, output in enumerate(earlier):
             if output.name == word:
                 return replace(output.typed, expr=AliasRef(word, index))
+        if word in scope.session.broken_columns:
+            raise RefusalError("T91", "", value.at, silent=True)
         names = [output.name for output in earlier]
         hint = did_you_mean(word, names) or f'write "{word}" for text; an alias must be given by an earlier item'
         raise RefusalError("T91", f"no earlier item is called '{word}'", value.at, hint)

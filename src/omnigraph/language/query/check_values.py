@@ -146,6 +146,7 @@ def _check_distance(scope: Scope, call: DistanceCall) -> Distance:
     left, right = resolved.left, resolved.right
     assert left is not None
     assert right is not None
+    scope.session.edge_reads.add(resolved.edge.name)
     return Distance(
         left.name,
         right.name,

@@ -66,6 +66,8 @@ class Session:
     edge_reads: set[str] = field(default_factory=set)
     broken: set[str] = field(default_factory=set)
     """Variables whose clause was refused: uses of them are not reported again."""
+    broken_columns: set[str] = field(default_factory=set)
+    """Output columns whose item was refused, for the same reason."""
     hidden: int = 0
 
     def hidden_name(self, purpose: str) -> str:
