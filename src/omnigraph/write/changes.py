@@ -1,0 +1,61 @@
+"""Change sets: what a write means to do to the graph, table by table, before anything is on disk.
+
+Every write surface ends here: a mutation, a load, a merge. The one validator reads it, and staging turns it into effects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+import pyarrow as pa
+
+from omnigraph.model.identifiers import TableKey
+
+ChangeMode = Literal["insert", "upsert", "overwrite", "delete"]
+"""insert: ids must be new. upsert: replace or add. overwrite: this is the whole new content. delete: remove ids."""
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """Where each row of a change came from, for messages. Aligned with the rows; None where there is no line."""
+
+    file: str | None
+    lines: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TableChange:
+    """The change of one table. Each id occurs once: statements and records are already coalesced, the last one wins."""
+
+    key: TableKey
+    mode: ChangeMode
+    rows: pa.Table | None = None
+    """Full rows in exactly the table's columns; None for a delete."""
+    removed: tuple[str, ...] = ()
+    """The ids that a delete removes."""
+    provenance: Provenance | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        """True when nothing would move. An overwrite with no rows is a change: it empties the table."""
+        if self.mode == "overwrite":
+            return False
+        return not self.removed and (self.rows is None or self.rows.num_rows == 0)
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeSet:
+    """Everything that one graph commit will change."""
+
+    tables: Mapping[TableKey, TableChange] = field(default_factory=dict)
+
+    @property
+    def is_empty(self) -> bool:
+        return all(change.is_empty for change in self.tables.values())
+
+    def changes(self) -> tuple[TableChange, ...]:
+        """The changes that move something, in order of their keys."""
+        moving = (change for change in self.tables.values() if not change.is_empty)
+        return tuple(sorted(moving, key=lambda change: str(change.key)))
