@@ -17,6 +17,9 @@ from omnigraph.storage.lance_session import Handles
 from omnigraph.storage.objects import ObjectStore
 from omnigraph.storage.root import Root
 
+_PARTS = frozenset({"_versions", "_transactions", "_deletions", "_indices", "data"})
+"""The folders of a lineage's tree."""
+
 
 class Lineages:
     """The Lance branches of every dataset of one graph, `__manifest` included."""
@@ -39,10 +42,7 @@ class Lineages:
         """Cuts lineage `name` from a version of `source`. No data is copied. The name was checked by the caller."""
         if self.exists(location, name):
             raise BranchExists(name, name)
-        tree = layout.branch_tree(location, name)
-        if self._objects.has_any(tree):
-            self._objects.delete_tree(tree)  # a clone without a ref: its writer died
-        self._handles.forget(tree)
+        self._reclaim(location, name)
         uri = self._root.join(location)
         with translated(uri):
             base = self._handles.open_for_change(location)
@@ -68,6 +68,17 @@ class Lineages:
                     raise translate(error, uri) from error
         self._handles.forget(layout.branch_tree(location, name))
         return True
+
+    def _reclaim(self, location: str, name: str) -> None:
+        """Removes a tree without a ref, whose writer died; what lies below it under a longer name stays."""
+        tree = layout.branch_tree(location, name)
+        below = [other.removeprefix(f"{name}/") for other in self.names(location) if other.startswith(f"{name}/")]
+        if below:
+            for part in _PARTS - {other.partition("/")[0] for other in below}:
+                self._objects.delete_tree(f"{tree}/{part}")
+        elif self._objects.has_any(tree):
+            self._objects.delete_tree(tree)
+        self._handles.forget(tree)
 
     def _settle(self, location: str, name: str, version: int) -> None:
         """Makes a new lineage survive a power cut: its first version and its ref."""
