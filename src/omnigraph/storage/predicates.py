@@ -17,6 +17,7 @@ from omnigraph.model.errors import Internal
 
 Operator = Literal["=", "!=", "<", "<=", ">", ">="]
 Value = bool | int | float | str
+_I64_MIN = -(2**63)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +110,8 @@ def literal(value: Value, kind: pa.DataType) -> str:
         return f"arrow_cast({int(value)}, 'Date64')"
     if isinstance(value, float) and not math.isfinite(value):
         return f"cast('{value}' as double)"
+    if value == _I64_MIN and isinstance(value, int):
+        return f"cast('{value}' as bigint)"  # the parser sees the minus apart, and the number alone is too large
     return repr(value)
 
 
