@@ -47,8 +47,12 @@ BIRTH = {
 
 
 def test_every_failpoint_has_its_row() -> None:
-    """The places of `init` have their own tests, because before a birth there is no state to compare."""
-    assert set(Point) == set(PLACES) | BIRTH
+    """The places of `init` have their own tests, because before a birth there is no state to compare.
+
+    Those of the write path and of recovery are reached from the room above, and its tests kill there.
+    """
+    above = {point for point in Point if point.startswith(("mutation.", "recovery."))}
+    assert set(Point) - above == set(PLACES) | BIRTH
 
 
 def picture(uri: str) -> str:
