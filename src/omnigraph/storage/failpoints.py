@@ -42,10 +42,10 @@ class Point(StrEnum):
     BRANCH_CREATED = "branch_create.post_native"  # the branch exists
     BRANCH_DELETED = "branch_delete.post_native"  # the branch is gone, its forks are not
     BRANCH_FORKS_DELETING = "branch_delete.before_table_cleanup"  # before each fork is removed
-    WRITE_STAGED = "mutation.post_stage_pre_effect_gate"  # staged files of every table; no lease, no sidecar
-    WRITE_FORKED = "mutation.post_fork_pre_commit"  # the first-touch forks; no sidecar yet
-    WRITE_TABLE_COMMITTED = "mutation.post_table_commit"  # sidecar, and one more table moved
-    WRITE_FINALIZED = "mutation.post_finalize_pre_publisher"  # sidecar, every table moved, nothing published
+    MUTATION_STAGED = "mutation.post_stage_pre_effect_gate"  # staged files of every table; no lease, no sidecar
+    MUTATION_FORKED = "mutation.post_fork_pre_commit"  # the first-touch forks; no sidecar yet
+    MUTATION_TABLE_COMMITTED = "mutation.post_table_commit"  # sidecar, and one more table moved
+    MUTATION_BEFORE_PUBLISH = "mutation.post_finalize_pre_publisher"  # sidecar, every table moved, nothing published
     SIDECAR_WRITE = "recovery.sidecar_write"  # nothing of this operation
     SIDECAR_DELETE = "recovery.sidecar_delete"  # resolved; the sidecar is still there
     SIDECAR_LIST = "recovery.sidecar_list"  # whatever was pending
