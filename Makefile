@@ -4,7 +4,7 @@ RUN := .venv/bin/python
 TESTS ?= tests
 WORKERS ?= 2
 
-.PHONY: demo test check format bench lock setup clean
+.PHONY: demo test fuzz check format bench lock setup clean
 
 setup:
 	@$(PYTHON) tools/bootstrap.py
@@ -14,6 +14,9 @@ demo: setup  ## the main job, end to end
 
 test: setup  ## every test
 	@$(RUN) -m pytest $(TESTS) -n $(WORKERS) --dist worksteal -q
+
+fuzz: setup  ## new random programs for both languages, one minute
+	@$(RUN) tools/fuzz.py --seconds 60
 
 check: setup  ## format, lint, types, import contracts
 	@$(RUN) -m ruff format --check src tests tools bench demo

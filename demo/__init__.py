@@ -1,0 +1,1 @@
+"""The demonstration behind `make demo`: a graph of the Python packages of this very environment."""
