@@ -21,6 +21,8 @@ from lance.fragment import write_fragments
 from lance.optimize import Compaction
 
 from omnigraph.storage.lance_errors import _TEXTS, EnginePanic, Fault, classify, without_panics
+from omnigraph.storage.root import parse_root
+from support.s3_server import S3Server
 
 SCHEMA = pa.schema(
     [
@@ -355,3 +357,21 @@ def test_a_conflict_says_whether_staging_again_can_help(provoke: Provoke, retrya
     with pytest.raises(CommitConflictError) as caught:
         provoke(str(tmp_path / "t"))
     assert caught.value.retryable is retryable
+
+
+@pytest.mark.s3
+def test_a_late_creation_and_a_missing_version_read_the_same_on_s3(s3: S3Server, tmp_path: Path) -> None:
+    options = parse_root(s3.uri(tmp_path.name)).lance_options
+    uri = s3.uri(f"{tmp_path.name}/t")
+    effects = [
+        write_fragments(rows(key), uri, mode="create", return_transaction=True, storage_options=options)
+        for key in ("first", "late")
+    ]
+    LanceDataset.commit(uri, effects[0], max_retries=0, storage_options=options)
+    with pytest.raises(OSError, match="was not found") as late:
+        LanceDataset.commit(uri, effects[1], max_retries=0, storage_options=options)
+    assert classify(late.value) is Fault.EXISTS
+    for version in (None, 9):
+        with pytest.raises(ValueError, match="was not found") as missing:
+            lance.dataset(uri if version else f"{uri}-none", version=version, storage_options=options)
+        assert classify(missing.value) is Fault.MISSING

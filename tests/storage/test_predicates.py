@@ -157,7 +157,7 @@ def cases(draw: st.DrawFn) -> tuple[list[Row], list[Predicate], bool]:
 
 
 @given(cases())
-@settings(max_examples=250)
+@settings(max_examples=180)
 def test_a_scan_is_three_valued_logic_with_and_without_indexes(case: tuple[list[Row], list[Predicate], bool]) -> None:
     rows, predicates, indexed = case
     table = table_of(rows, indexed=indexed)

@@ -12,7 +12,7 @@ from omnigraph.model.errors import BranchExists, BranchHasDependants
 from omnigraph.storage import layout
 from omnigraph.storage.durability import Durability, sync_files
 from omnigraph.storage.failpoints import Point, reach
-from omnigraph.storage.lance_errors import Fault, classify, translate, translated
+from omnigraph.storage.lance_errors import Fault, classify, translate, translated, without_panics
 from omnigraph.storage.lance_session import Handles
 from omnigraph.storage.objects import ObjectStore
 from omnigraph.storage.root import Root
@@ -57,7 +57,8 @@ class Lineages:
             return False
         uri = self._root.join(location)
         try:
-            self._handles.open_for_change(location).branches.delete(name)
+            with without_panics():
+                self._handles.open_for_change(location).branches.delete(name)
         except (OSError, ValueError, RuntimeError) as error:
             match classify(error):
                 case Fault.REF_IN_USE:

@@ -13,7 +13,7 @@ from omnigraph.storage import layout
 from omnigraph.storage.created_files import sync_version
 from omnigraph.storage.durability import Durability
 from omnigraph.storage.failpoints import Point, reach
-from omnigraph.storage.lance_errors import Fault, classify, translate, translated
+from omnigraph.storage.lance_errors import Fault, classify, translate, translated, without_panics
 from omnigraph.storage.lance_session import Handles, LanceDataset
 from omnigraph.storage.manifest_rows import TableVersion
 from omnigraph.storage.root import Root
@@ -40,9 +40,10 @@ class TableCommits:
             handle = self._handles.at(pin.path, pin.version)
         self._require_head_at_pin(effect, handle, uri)
         try:
-            new = LanceDataset.commit(
-                handle, effect.transaction, max_retries=0, storage_options=self._root.lance_options
-            )
+            with without_panics():
+                new = LanceDataset.commit(
+                    handle, effect.transaction, max_retries=0, storage_options=self._root.lance_options
+                )
         except (OSError, ValueError, RuntimeError) as error:
             if classify(error) is Fault.CONFLICT:
                 raise StaleEffect(f"table '{pin.table_key}' moved past version {pin.version}") from error
