@@ -41,12 +41,12 @@ def _float_text(value: float | None, declared: PropType) -> str | None:
 
 def tuple_codes(columns: Sequence[pa.Array | pa.ChunkedArray]) -> Codes:
     """A number per row: equal for equal tuples of canonical texts, different otherwise, -1 where a member is NULL."""
-    codes, size = _column_codes(columns[0])
+    codes, _ = _column_codes(columns[0])
     for column in columns[1:]:
         more, more_size = _column_codes(column)
         null = (codes < 0) | (more < 0)
-        dense, inverse = np.unique(codes * more_size + more, return_inverse=True)
-        codes, size = inverse.astype(np.int64), len(dense)
+        _, dense = np.unique(codes * more_size + more, return_inverse=True)
+        codes = dense.astype(np.int64)
         codes[null] = -1
     return codes
 

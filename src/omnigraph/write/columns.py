@@ -56,7 +56,8 @@ def _whole(values: Sequence[Any], declared: PropType) -> pa.Array | None:
         return None
     lengths = np.fromiter((0 if value is None else len(value) for value in values), np.int64, len(values))
     missing = np.fromiter((value is None for value in values), np.bool_, len(values))
-    return _vectors(values, declared, lengths, missing) if declared.is_vector else _lists(values, declared, lengths, missing)
+    build = _vectors if declared.is_vector else _lists
+    return build(values, declared, lengths, missing)
 
 
 def _whole_scalars(values: Sequence[Any], declared: PropType, kinds: set[type]) -> pa.Array | None:
@@ -84,7 +85,8 @@ def _whole_scalars(values: Sequence[Any], declared: PropType, kinds: set[type]) 
 def _dates(values: Sequence[Any], scalar: Scalar, kinds: set[type]) -> pa.Array | None:
     days = scalar is Scalar.DATE
     if kinds == {int}:
-        return pa.array(values, pa.int32()).view(pa.date32()) if days else pa.array(values, pa.int64()).view(pa.date64())
+        stored, shown = (pa.int32(), pa.date32()) if days else (pa.int64(), pa.date64())
+        return pa.array(values, stored).view(shown)
     if kinds != {str}:
         return None
     texts = pa.array(values, pa.string())
@@ -106,7 +108,10 @@ def _lists(values: Sequence[Any], declared: PropType, lengths: Any, missing: Any
     offsets = np.zeros(len(values) + 1, np.int32)
     np.cumsum(lengths, out=offsets[1:])
     return pa.ListArray.from_arrays(
-        pa.array(offsets, pa.int32()), items, type=arrow_type(declared), mask=pa.array(missing) if missing.any() else None
+        pa.array(offsets, pa.int32()),
+        items,
+        type=arrow_type(declared),
+        mask=pa.array(missing) if missing.any() else None,
     )
 
 

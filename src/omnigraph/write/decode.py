@@ -149,9 +149,7 @@ def _property(chunk: _Chunk, prop: Property, data: Sequence[dict[str, Any]], abs
     return _checked(chunk, prop, [members.get(name) for members in data], where, data)
 
 
-def _checked(
-    chunk: _Chunk, prop: Property, values: list[Any], where: str, data: Sequence[dict[str, Any]]
-) -> pa.Array:
+def _checked(chunk: _Chunk, prop: Property, values: list[Any], where: str, data: Sequence[dict[str, Any]]) -> pa.Array:
     column, faults = to_column(values, prop.type, where)
     chunk.report_faults(faults, prop.name, prop.type)
     if prop.type.nullable or not column.null_count:

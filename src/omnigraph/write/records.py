@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, NoReturn
 
@@ -78,13 +78,16 @@ class RecordReader:
                 resource = "graph_batch_json_structural_slots"
                 return self._limit(resource, STRUCTURAL_CHARACTERS_MAX, slots, number)
         try:
-            envelope = _DECODER.decode(text)
+            envelope = _json(text)
         except json.JSONDecodeError as error:
             return self._bad("json", _syntax(error), number)
         except RecursionError:
             return self._bad("json", "nested too deeply for a record", number)
+        except StopIteration:
+            return self._bad("json", "not valid JSON: the line ends where a value is expected", number)
         except ValueError as error:
-            return self._bad("json", str(error), number)
+            reason = str(error)
+            return self._bad("json", "a number with too many digits" if "int_max_str" in reason else reason, number)
         try:
             if type(envelope) is not dict:
                 _refuse(f"a record is one JSON object, got {_kind(envelope)}")
@@ -175,6 +178,15 @@ def _data(envelope: dict[str, Any]) -> tuple[dict[str, Any], str | None]:
     return data, given
 
 
+def _json(text: str) -> Any:
+    """The one value of a line. Lines that begin and end as records mostly do skip the decoder's search for blanks."""
+    if text[:1] == "{":
+        value, end = _SCAN(text, 0)
+        if text[end:].strip(" \t\r\n") == "":
+            return value
+    return _DECODER.decode(text)
+
+
 def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
     if len(members) != len(pairs):
@@ -202,3 +214,4 @@ def _kind(value: Any) -> str:
 
 
 _DECODER = json.JSONDecoder(object_pairs_hook=_members, parse_constant=_no_constant)
+_SCAN: Callable[[str, int], tuple[Any, int]] = _DECODER.scan_once  # type: ignore[attr-defined]

@@ -1,0 +1,213 @@
+"""The committed view: what the validator may ask of the tables that a write starts from.
+
+Questions name ids or values and are answered by filtered scans of up to 8,192 of them, or by one pass over a column
+when there are more. An index that cannot be read counts as absent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.model.errors import Corrupt
+from omnigraph.model.identifiers import TableKey
+from omnigraph.storage import All, GraphStorage, OneOf, Predicate, Table, TablePin
+from omnigraph.storage.arrow_types import BLOB_TYPE
+from omnigraph.write.canonical import tuple_codes
+
+PROBE_CHUNK_KEYS = 8192
+PASS_FROM_KEYS = 4 * PROBE_CHUNK_KEYS
+"""From so many keys on, one pass over the column is cheaper than the probes, unless the table is far larger."""
+PASS_ROWS_PER_KEY = 64
+
+_EDGE_COLUMNS = ("id", "src", "dst")
+Ids: TypeAlias = pa.Array | pa.ChunkedArray
+
+
+class CommittedView:
+    """The tables of one snapshot. A table that the snapshot lacks is empty."""
+
+    def __init__(self, storage: GraphStorage, pins: Mapping[TableKey, TablePin]) -> None:
+        self._storage = storage
+        self._pins = pins
+        self._unreadable: set[TableKey] = set()
+
+    def row_count(self, key: TableKey) -> int:
+        pin = self._pins.get(key)
+        return 0 if pin is None else pin.row_count
+
+    def ids_present(self, key: TableKey, ids: Iterable[str] | Ids) -> set[str]:
+        """Which of these ids the table has."""
+        found: set[str] = set()
+        for batch in self._matching(key, ("id",), "id", _strings(ids)):
+            found.update(batch.column("id").to_pylist())
+        return found
+
+    def ids(self, key: TableKey) -> Iterator[pa.Array]:
+        """Every id of the table, batch by batch."""
+        for batch in self._scan(key, ("id",), None):
+            yield batch.column("id")
+
+    def rows_with(self, key: TableKey, columns: Sequence[str], tuples: pa.Table) -> pa.Table:
+        """The rows (`id` and the columns) that hold one of these tuples of values, compared by canonical text."""
+        names = list(dict.fromkeys(("id", *columns)))
+        found = []
+        wanted = tuples.select(list(columns))
+        for name in columns:
+            wanted = wanted.filter(pc.is_valid(wanted[name]))
+        for part, batch in self._candidates(key, names, columns, wanted):
+            rows = pa.Table.from_batches([batch])
+            codes = tuple_codes([_joined(part[name], rows[name]) for name in columns])
+            hit = np.isin(codes[part.num_rows :], codes[: part.num_rows]) & (codes[part.num_rows :] >= 0)
+            found.append(rows.filter(pa.array(hit)))
+        schema = pa.schema([("id", pa.string())] + [(n, tuples.schema.field(n).type) for n in names if n != "id"])
+        return pa.concat_tables([table.cast(schema) for table in found]) if found else schema.empty_table()
+
+    def edges_at(self, key: TableKey, column: str, ids: Iterable[str] | Ids) -> pa.Table:
+        """The edges (`id`, `src`, `dst`) whose `column` is one of these ids."""
+        return _edges(self._matching(key, _EDGE_COLUMNS, column, _strings(ids)))
+
+    def edges_by_id(self, key: TableKey, ids: Iterable[str] | Ids) -> pa.Table:
+        """The edges (`id`, `src`, `dst`) of these ids."""
+        return self.edges_at(key, "id", ids)
+
+    def sources(self, key: TableKey) -> Iterator[pa.Array]:
+        """The `src` of every edge, batch by batch."""
+        for batch in self._scan(key, ("src",), None):
+            yield batch.column("src")
+
+    def dangling(self, key: TableKey, column: str, present_ids: Ids) -> pa.Table:
+        """The edges whose `column` is none of these ids; one streaming pass."""
+        present = _strings(present_ids)
+        return _edges(
+            batch.filter(pc.invert(pc.is_in(batch.column(column), value_set=present)))
+            for batch in self._scan(key, _EDGE_COLUMNS, None)
+        )
+
+    def stored_rows(self, key: TableKey, ids: Iterable[str] | Ids, schema: pa.Schema) -> pa.Table:
+        """Whole rows of these ids in exactly the table's columns, managed blobs with their bytes."""
+        wanted = pc.unique(_strings(ids))
+        parts = []
+        for start in range(0, len(wanted), PROBE_CHUNK_KEYS) if self.row_count(key) else ():
+            chunk = tuple(wanted.slice(start, PROBE_CHUNK_KEYS).to_pylist())
+            for batch in self._whole(key, OneOf("id", chunk)):
+                columns = [_managed(batch.column(field.name), field.type) for field in schema]
+                parts.append(pa.Table.from_arrays(columns, schema=schema))
+        return pa.concat_tables(parts) if parts else schema.empty_table()
+
+    # --- scans --------------------------------------------------------------------------------------------
+
+    def _matching(
+        self, key: TableKey, columns: Sequence[str], column: str, values: pa.Array
+    ) -> Iterator[pa.RecordBatch]:
+        """The rows whose String column is one of these values."""
+        wanted = pc.unique(values)
+        if not len(wanted) or not self.row_count(key):
+            return
+        if self._passes(key, len(wanted)):
+            for batch in self._scan(key, columns, None):
+                yield batch.filter(pc.is_in(batch.column(column), value_set=wanted))
+            return
+        for start in range(0, len(wanted), PROBE_CHUNK_KEYS):
+            chunk = wanted.slice(start, PROBE_CHUNK_KEYS).to_pylist()
+            yield from self._scan(key, columns, OneOf(column, tuple(chunk)))
+
+    def _candidates(
+        self, key: TableKey, names: Sequence[str], columns: Sequence[str], wanted: pa.Table
+    ) -> Iterator[tuple[pa.Table, pa.RecordBatch]]:
+        """Parts of the wanted tuples, each with rows that hold each of their values in some tuple."""
+        if not wanted.num_rows or not self.row_count(key):
+            return
+        if self._passes(key, wanted.num_rows):
+            for batch in self._scan(key, names, None):
+                yield wanted, batch
+            return
+        for start in range(0, wanted.num_rows, PROBE_CHUNK_KEYS):
+            part = wanted.slice(start, PROBE_CHUNK_KEYS)
+            parts = tuple(OneOf(name, tuple(dict.fromkeys(_literals(part[name])))) for name in columns)
+            for batch in self._scan(key, names, All(parts)):
+                yield part, batch
+
+    def _passes(self, key: TableKey, keys: int) -> bool:
+        return keys >= PASS_FROM_KEYS and self.row_count(key) <= keys * PASS_ROWS_PER_KEY
+
+    def _scan(self, key: TableKey, columns: Sequence[str], predicate: Predicate | None) -> Iterator[pa.RecordBatch]:
+        if not self.row_count(key):
+            return iter(())
+        table = self._storage.tables.open(self._pins[key])
+        if predicate is None:
+            return table.scan(columns, use_index=False)
+        return self._indexed(key, table, columns, predicate)
+
+    def _indexed(
+        self, key: TableKey, table: Table, columns: Sequence[str], predicate: Predicate
+    ) -> Iterator[pa.RecordBatch]:
+        if key not in self._unreadable:
+            try:
+                found = list(table.scan(columns, predicate))
+            except Corrupt as error:
+                self._give_up_index(key, error)
+            else:
+                yield from found
+                return
+        yield from table.scan(columns, predicate, use_index=False)
+
+    def _whole(self, key: TableKey, predicate: Predicate) -> Iterator[pa.RecordBatch]:
+        table = self._storage.tables.open(self._pins[key])
+        if key not in self._unreadable:
+            try:
+                return iter(list(table.scan_whole(predicate)))
+            except Corrupt as error:
+                self._give_up_index(key, error)
+        return table.scan_whole(predicate, use_index=False)
+
+    def _give_up_index(self, key: TableKey, error: Corrupt) -> None:
+        """An index names files that are not there (forks of forks of earlier releases): read on without it."""
+        if "_indices" not in error.reason:
+            raise error
+        self._unreadable.add(key)
+
+
+# --- parts ------------------------------------------------------------------------------------------------
+
+
+def _strings(ids: Iterable[str] | Ids) -> pa.Array:
+    if isinstance(ids, pa.ChunkedArray):
+        return ids.combine_chunks()
+    return ids if isinstance(ids, pa.Array) else pa.array(list(ids), pa.string())
+
+
+def _edges(batches: Iterable[pa.RecordBatch]) -> pa.Table:
+    schema = pa.schema([(name, pa.string()) for name in _EDGE_COLUMNS])
+    kept = [batch for batch in batches if batch.num_rows]
+    return pa.Table.from_batches(kept).cast(schema) if kept else schema.empty_table()
+
+
+def _joined(left: pa.ChunkedArray, right: pa.ChunkedArray) -> pa.ChunkedArray:
+    return pa.chunked_array([*left.chunks, *right.chunks], left.type)
+
+
+def _literals(column: pa.ChunkedArray) -> list[Any]:
+    """Values as a predicate takes them. Zero has two floats that are equal to us and not to every index."""
+    kind = column.type
+    if pa.types.is_date32(kind):
+        column = column.cast(pa.int32())
+    elif pa.types.is_date64(kind):
+        column = column.combine_chunks().view(pa.int64())
+    values: list[Any] = column.to_pylist()
+    if not pa.types.is_floating(kind) or 0.0 not in values:
+        return values
+    return [value for value in values if value != 0] + [0.0, -0.0]
+
+
+def _managed(column: pa.Array, declared: pa.DataType) -> pa.Array:
+    """A column as it is written: the bytes of blobs in their struct, everything else as read."""
+    if declared != BLOB_TYPE or column.type == BLOB_TYPE:
+        return column
+    data = column.cast(pa.large_binary())
+    uri = pa.nulls(len(column), pa.string())
+    return pa.StructArray.from_arrays([data, uri], fields=list(BLOB_TYPE), mask=column.is_null())

@@ -1,0 +1,104 @@
+"""Endpoints: every edge has both of its nodes after the write."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.language.schema.catalog import EdgeType
+from omnigraph.model.identifiers import TableKey
+from omnigraph.write.changes import ChangeSet, TableChange
+from omnigraph.write.committed_view import CommittedView
+from omnigraph.write.findings import Offence, offence
+
+
+def check_endpoints(edge: EdgeType, changes: ChangeSet, view: CommittedView) -> Iterator[Offence]:
+    """First the edges of the change, then the committed ones that it keeps."""
+    change = changes.tables.get(edge.table_key)
+    for column, node_name in (("src", edge.from_type), ("dst", edge.to_type)):
+        node_key = TableKey("node", node_name)
+        nodes = changes.tables.get(node_key)
+        if change is not None and change.rows is not None and change.rows.num_rows:
+            yield from _of_change(edge, column, change, node_key, nodes, view)
+        replaced = change is not None and change.mode == "overwrite"
+        if nodes is not None and not replaced:
+            yield from _of_survivors(edge, column, change, nodes, view)
+
+
+def missing_nodes(ids: pa.Array, key: TableKey, change: TableChange | None, view: CommittedView) -> pa.Array:
+    """Which of these ids no node of the type has after the change."""
+    missing = pc.unique(ids)
+    if change is not None and change.rows is not None:
+        missing = _without(missing, change.rows["id"].combine_chunks())
+    if change is not None and change.mode == "overwrite":
+        return missing
+    if len(missing):
+        present = view.ids_present(key, missing)
+        if change is not None and change.removed:
+            present -= set(change.removed)
+        missing = _without(missing, pa.array(sorted(present), pa.string()))
+    return missing
+
+
+def _of_change(
+    edge: EdgeType, column: str, change: TableChange, node_key: TableKey, nodes: TableChange | None, view: CommittedView
+) -> Iterator[Offence]:
+    assert change.rows is not None
+    ends = change.rows[column].combine_chunks()
+    missing = missing_nodes(ends, node_key, nodes, view)
+    if not len(missing):
+        return
+    for row in np.flatnonzero(pc.is_in(ends, value_set=missing).to_numpy(zero_copy_only=False)).tolist():
+        yield _offence(edge, column, ends[row].as_py(), node_key, change, (row,), None)
+
+
+def _of_survivors(
+    edge: EdgeType, column: str, change: TableChange | None, nodes: TableChange, view: CommittedView
+) -> Iterator[Offence]:
+    """Committed edges that neither the change rewrites nor removes, and whose node the change removes."""
+    if nodes.mode == "overwrite":
+        assert nodes.rows is not None
+        stranded = view.dangling(edge.table_key, column, nodes.rows["id"])
+    elif nodes.removed:
+        gone = pa.array(nodes.removed, pa.string())
+        if nodes.rows is not None:
+            gone = _without(gone, nodes.rows["id"].combine_chunks())
+        stranded = view.edges_at(edge.table_key, column, gone)
+    else:
+        return
+    if change is not None:
+        stranded = stranded.filter(pc.invert(pc.is_in(stranded["id"], value_set=touched_ids(change))))
+    for found in stranded.to_pylist():
+        yield _offence(edge, column, found[column], nodes.key, change, (), found["id"])
+
+
+def touched_ids(change: TableChange) -> pa.Array:
+    """The ids that a change writes or removes."""
+    removed = pa.array(change.removed, pa.string())
+    if change.rows is None:
+        return removed
+    return pa.concat_arrays([change.rows["id"].combine_chunks(), removed])
+
+
+def _offence(
+    edge: EdgeType,
+    column: str,
+    node_id: str,
+    node_key: TableKey,
+    change: TableChange | None,
+    rows: tuple[int, ...],
+    edge_id: str | None,
+) -> Offence:
+    message = f"{column} '{node_id}' not found in {node_key.type_name}"
+    if edge_id is not None:
+        message += f": edge {edge.name} '{edge_id}' still needs it"
+    return offence(
+        edge, change, rows, rule="endpoint", message=message, entity_id=edge_id, property_name=column, value=node_id
+    )
+
+
+def _without(ids: pa.Array, others: pa.Array) -> pa.Array:
+    return ids.filter(pc.invert(pc.is_in(ids, value_set=others)))
