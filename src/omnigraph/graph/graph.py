@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Literal, Self
 
 from omnigraph import history
+from omnigraph.graph.mutating import Mutation, mutate
+from omnigraph.graph.results import MutationResult
 from omnigraph.history import Snapshot
 from omnigraph.language import MigrationPlan, compile_schema, plan_migration
-from omnigraph.model.errors import BadRequest, Conflict, Corrupt
+from omnigraph.model.errors import BadRequest, Conflict, Corrupt, Json
 from omnigraph.model.identifiers import MAIN, normalize_branch
 from omnigraph.storage import (
     AcceptedSchema,
@@ -24,7 +27,7 @@ from omnigraph.storage import (
     open_storage,
     read_files,
 )
-from omnigraph.write import check_pattern
+from omnigraph.write import RecoveryRecord, VerifyReport, check_pattern, recover_graph, recoveries, verify_graph
 
 
 class Graph:
@@ -70,6 +73,8 @@ class Graph:
         main = storage.manifest.load(MAIN)  # the version stamp is checked before anything else
         if not read_only:
             storage.objects.require_conditional_puts()
+            if recover_graph(storage):
+                main = storage.manifest.load(MAIN)
         graph = cls(storage, normalize_branch(branch), actor)
         graph._check_contract(main)
         if graph._branch != MAIN:
@@ -122,6 +127,52 @@ class Graph:
         """What it would take to go from the accepted schema to this text. Changes nothing."""
         desired = compile_schema(text, file=file, check_pattern=check_pattern)
         return plan_migration(self.schema.ir, desired, allow_data_loss=allow_data_loss)
+
+    # --- writing ------------------------------------------------------------------------------------------
+
+    def mutate(
+        self,
+        text: str,
+        params: Mapping[str, Json] | None = None,
+        *,
+        name: str | None = None,
+        branch: str | None = None,
+        if_commit: str | None = None,
+        idempotency_key: str | None = None,
+        message: str | None = None,
+        **named: Json,
+    ) -> MutationResult:
+        """Runs the insert, update or delete statements of a query as one commit.
+
+        Parameters come as a mapping or by name. With `if_commit` the write happens only if that commit is still the
+        head. With an `idempotency_key` a repeated call returns the first call's commit instead of writing again.
+        """
+        mutation = Mutation(
+            text=text,
+            params={**(params or {}), **named},
+            name=name,
+            branch=self._named(branch),
+            actor_id=self._actor,
+            message=message,
+            if_commit=if_commit,
+            idempotency_key=idempotency_key,
+        )
+        return mutate(self._storage, lambda: self.schema, mutation)
+
+    def export(
+        self, branch: str | None = None, *, types: Sequence[str] | None = None, dates: Literal["raw", "iso"] = "raw"
+    ) -> Iterator[bytes]:
+        """The entities of one snapshot as JSON lines, nodes before edges, by id; `load` reads them back."""
+        snapshot = self.snapshot(branch)
+        return history.export_lines(self._storage, snapshot, self.schema.catalog, types=types, dates=dates)
+
+    def verify(self, *, deep: bool = True) -> VerifyReport:
+        """Checks everything that can be checked without changing a byte, and reports all of it."""
+        return verify_graph(self._storage, deep=deep)
+
+    def recoveries(self) -> list[RecoveryRecord]:
+        """The interrupted writes that were resolved, oldest first."""
+        return recoveries(self._storage)
 
     # --- history ------------------------------------------------------------------------------------------
 

@@ -1,7 +1,8 @@
-"""History: what was. Snapshots, commits, branches."""
+"""History: what was. Snapshots, commits, branches, export."""
 
 from omnigraph.history.branches import branch_list, create_branch, delete_branch
 from omnigraph.history.commits import commit_list, find_commit, snapshot_at
+from omnigraph.history.export import export_lines
 from omnigraph.history.snapshots import Snapshot, current_snapshot, snapshot_of
 
 __all__ = [
@@ -11,6 +12,7 @@ __all__ = [
     "create_branch",
     "current_snapshot",
     "delete_branch",
+    "export_lines",
     "find_commit",
     "snapshot_at",
     "snapshot_of",

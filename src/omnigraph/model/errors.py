@@ -168,13 +168,17 @@ class BranchNotFound(NotFound):
     """No branch of this name."""
 
     branch: str
+    remedy: str = "list the branches with `omnigraph branch list`"
 
     def sentence(self) -> str:
         return f"branch '{self.branch}' not found"
 
     @property
     def hint(self) -> str | None:
-        return "list the branches with `omnigraph branch list`"
+        return self.remedy
+
+    def details(self) -> dict[str, Json]:
+        return {"branch": self.branch}
 
 
 @dataclass(eq=False)

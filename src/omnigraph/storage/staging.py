@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeAlias
 
 import pyarrow as pa
 
-from omnigraph.model.errors import KeyConflict
+from omnigraph.model.errors import KeyConflict, OmniGraphError
 from omnigraph.model.format_version import DATA_STORAGE_VERSION
 from omnigraph.storage.failpoints import Point, reach
 from omnigraph.storage.lance_errors import translated
@@ -22,6 +22,8 @@ from omnigraph.storage.manifest_state import TablePin
 from omnigraph.storage.predicates import Predicate, one_of, to_sql
 from omnigraph.storage.tables import Table
 
+UPSERT_BY_INDEX_ROWS_MAX = 300
+"""Up to this many rows an upsert looks its ids up; beyond it, joining the whole id column is faster."""
 PROBE_CHUNK_KEYS = 8192
 """Keys per look-up of existing ids: one filtered scan each, never one per row."""
 
@@ -61,18 +63,31 @@ def stage_insert(table: Table, rows: pa.Table, storage_options: dict[str, str] |
     return _staged("insert", table, _written(table, rows, "append", storage_options))
 
 
-def stage_upsert(table: Table, rows: pa.Table) -> StagedEffect:
+def stage_upsert(table: Table, rows: pa.Table, storage_options: dict[str, str] | None = None) -> StagedEffect:
     """Rows replace those of the same id and are added otherwise. The caller passes each id once.
 
-    Without the index: a stale one makes Lance report ambiguous matches that are none.
+    A few rows are looked up by their ids first: when all of them are new they are simply appended, which is what most
+    small writes are. Many rows are joined without the index, which is faster than looking each of them up.
     """
+    if rows.num_rows > UPSERT_BY_INDEX_ROWS_MAX:
+        return _merged(table, rows, use_index=False)
+    try:
+        if not existing_ids(table, rows["id"].to_pylist()):
+            return _staged("upsert", table, _written(table, rows, "append", storage_options))
+        return _merged(table, rows, use_index=True)
+    except OmniGraphError:
+        # A stale index makes Lance report ambiguous matches that are none, and a broken one cannot be read at all.
+        return _merged(table, rows, use_index=False)
+
+
+def _merged(table: Table, rows: pa.Table, *, use_index: bool) -> StagedEffect:
     with translated(table.uri):
         transaction, _ = (
             table.handle.merge_insert("id")
             .when_matched_update_all()
             .when_not_matched_insert_all()
             .conflict_retries(0)
-            .use_index(False)
+            .use_index(use_index)
             .execute_uncommitted(rows)
         )
     return _staged("upsert", table, transaction)

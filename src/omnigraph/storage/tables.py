@@ -85,6 +85,20 @@ class Table:
             ).to_table()
             return table
 
+    def scan_whole(
+        self, predicate: Predicate | None = None, *, limit: int | None = None, use_index: bool = True
+    ) -> Iterator[pa.RecordBatch]:
+        """Whole rows with the bytes of their managed blobs, as rewriting a row needs them."""
+        with translated(self.uri):
+            scanner = self._handle.scanner(
+                filter=self._sql(predicate),
+                limit=limit,
+                use_scalar_index=use_index,
+                blob_handling="all_binary",
+                batch_size=SCAN_BATCH_ROWS,
+            )
+            yield from scanner.to_batches()
+
     def take(self, row_ids: Sequence[int], columns: Sequence[str] | None = None) -> pa.Table:
         """Rows by stable row id, in the given order; ids that are gone are left out."""
         with translated(self.uri):

@@ -1,5 +1,38 @@
-"""The write path: how a change is checked and becomes a graph commit."""
+"""The write path: how a change is checked and becomes a graph commit. Start with `write`, then read downwards."""
 
+from omnigraph.write.changes import ChangeSet, TableChange
+from omnigraph.write.commit import Receipt, WriteBase, WriteRequest, write
+from omnigraph.write.committed_view import CommittedView
+from omnigraph.write.mutations import Mutated, MutationRun
 from omnigraph.write.patterns import check_pattern
+from omnigraph.write.recovery import RecoveryRecord, Resolution, pending, recover_graph, recoveries
+from omnigraph.write.sidecars import Sidecar
+from omnigraph.write.validation import validate
+from omnigraph.write.verify import verify_graph
+from omnigraph.write.verify_report import VerifyReport
+from omnigraph.write.violations import ValidationFailed, Violation, refuse
 
-__all__ = ["check_pattern"]
+__all__ = [
+    "ChangeSet",
+    "CommittedView",
+    "Mutated",
+    "MutationRun",
+    "Receipt",
+    "RecoveryRecord",
+    "Resolution",
+    "Sidecar",
+    "TableChange",
+    "ValidationFailed",
+    "VerifyReport",
+    "Violation",
+    "WriteBase",
+    "WriteRequest",
+    "check_pattern",
+    "pending",
+    "recover_graph",
+    "recoveries",
+    "refuse",
+    "validate",
+    "verify_graph",
+    "write",
+]

@@ -1,0 +1,103 @@
+"""Running a mutation on a graph: compile, bind, execute against a base, validate, commit."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+from omnigraph.graph.results import MutationResult
+from omnigraph.language import Catalog, CompiledQuery, MutationIR, bind_params, compile_query
+from omnigraph.language.query.ir import NOW
+from omnigraph.model.errors import Internal, Json
+from omnigraph.model.values import format_datetime
+from omnigraph.storage import AcceptedSchema, GraphStorage
+from omnigraph.write import (
+    ChangeSet,
+    CommittedView,
+    Mutated,
+    MutationRun,
+    WriteBase,
+    WriteRequest,
+    refuse,
+    validate,
+    write,
+)
+
+COMPILED_QUERIES_MAX = 512
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mutation:
+    """A mutation as a caller asks for it."""
+
+    text: str
+    params: Mapping[str, Json]
+    name: str | None = None
+    branch: str = "main"
+    actor_id: str | None = None
+    message: str | None = None
+    if_commit: str | None = None
+    idempotency_key: str | None = None
+
+
+def mutate(storage: GraphStorage, schema: Callable[[], AcceptedSchema], mutation: Mutation) -> MutationResult:
+    """Runs a mutation as one commit, or raises and changes nothing."""
+    compiled = _compiled(mutation.text, mutation.name, schema().catalog).expect("mutation")
+    params = {NOW: format_datetime(time.time_ns() // 1_000_000), **mutation.params}
+    mutated: list[Mutated] = []
+
+    def prepare(base: WriteBase) -> ChangeSet:
+        catalog = base.schema.catalog
+        query = _compiled(mutation.text, mutation.name, catalog).expect("mutation")
+        outcome = MutationRun(storage, base.pins(), catalog, bind_params(query.params, params)).run(_ir(query))
+        refuse(validate(outcome.changes, CommittedView(storage, base.pins()), catalog))
+        mutated.append(outcome)
+        return outcome.changes
+
+    request = WriteRequest(
+        branch=mutation.branch,
+        kind="mutation",
+        writer_kind="Mutation",
+        prepare=prepare,
+        actor_id=mutation.actor_id,
+        message=mutation.message,
+        if_commit=mutation.if_commit,
+        idempotency_key=mutation.idempotency_key,
+        request_digest=_digest_of(mutation) if mutation.idempotency_key is not None else None,
+        prepares_again=_ir(compiled).is_insert_only,
+    )
+    receipt = write(storage, request, schema)
+    counts = (mutated[-1].affected_nodes, mutated[-1].affected_edges) if mutated else (0, 0)
+    return MutationResult(
+        branch=mutation.branch,
+        query_name=compiled.name,
+        affected_nodes=counts[0],
+        affected_edges=counts[1],
+        actor_id=mutation.actor_id,
+        commit=receipt.commit,
+        replayed=receipt.replayed,
+    )
+
+
+def _digest_of(mutation: Mutation) -> str:
+    return digest("mutation", mutation.branch, mutation.text, mutation.name, dict(mutation.params))
+
+
+@lru_cache(maxsize=COMPILED_QUERIES_MAX)
+def _compiled(text: str, name: str | None, catalog: Catalog) -> CompiledQuery:
+    return compile_query(text, catalog, name=name)
+
+
+def _ir(query: CompiledQuery) -> MutationIR:
+    if not isinstance(query.ir, MutationIR):
+        raise Internal(f"query '{query.name}' is a read")
+    return query.ir
+
+
+def digest(*parts: Json) -> str:
+    """The digest of a request, by which a repeated idempotency key is told from a reused one."""
+    return hashlib.sha256(json.dumps(parts, sort_keys=True, ensure_ascii=False).encode()).hexdigest()

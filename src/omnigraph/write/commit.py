@@ -1,0 +1,348 @@
+"""Commit: how a prepared change becomes one graph commit, whole or not at all. Start at `write`.
+
+The order is the specification's: prepare outside of any lock; then, holding the branch, check that nothing moved, write
+the sidecar (Phase A), commit every table once (B), publish (C), remove the sidecar (D). A failure after Phase A is
+resolved before it is reported: the writer still holds the branch, so it can finish or take back its own work.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+from omnigraph.model.errors import (
+    Conflict,
+    Json,
+    OmniGraphError,
+    PreconditionFailed,
+    ReadSetChanged,
+    RecoveryRequired,
+    SchemaApplyInProgress,
+    TableDrift,
+)
+from omnigraph.model.identifiers import MAIN, SCHEMA_APPLY_LOCK, TableKey, new_ulid
+from omnigraph.storage import (
+    MANIFEST,
+    AcceptedSchema,
+    GraphCommit,
+    GraphStorage,
+    HeadIs,
+    HeldLeases,
+    Lineage,
+    LoadedManifest,
+    Point,
+    PublishPlan,
+    StagedEffect,
+    TablePin,
+    TableVersion,
+    VersionIs,
+    head_of,
+    publish,
+    reach,
+)
+from omnigraph.storage.failpoints import InjectedFault
+from omnigraph.write.changes import ChangeSet
+from omnigraph.write.effects import stage
+from omnigraph.write.gates import window
+from omnigraph.write.recovery import recover_branch, resolve
+from omnigraph.write.sidecars import Sidecar, SidecarPin, delete_sidecar, list_sidecars, write_sidecar
+
+PREPARE_AGAIN_MAX = 32
+"""How often work that only adds is prepared again when another commit was first."""
+TRANSPARENT_KINDS = frozenset({"ensure_indices", "optimize"})
+"""Commits that change no entity: `if_commit` looks through them."""
+_log = logging.getLogger("omnigraph.write")
+
+
+@dataclass(frozen=True, slots=True)
+class WriteBase:
+    """What a write was prepared against. Any commit on the branch makes it stale."""
+
+    branch: str
+    loaded: LoadedManifest
+    schema: AcceptedSchema
+
+    @property
+    def head(self) -> HeadIs:
+        return head_of(self.loaded)
+
+    def pins(self) -> dict[TableKey, TablePin]:
+        return {pin.table_key: pin for pin in self.loaded.state.pins()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteRequest:
+    """One write, of whatever surface."""
+
+    branch: str
+    kind: str  # mutation, load, …: what `py.kind` of the commit says
+    writer_kind: str  # the sidecar's name for it
+    prepare: Callable[[WriteBase], ChangeSet]
+    actor_id: str | None = None
+    message: str | None = None
+    if_commit: str | None = None
+    idempotency_key: str | None = None
+    request_digest: str | None = None
+    prepares_again: bool = False
+    publishes_empty: bool = False
+    extra: Mapping[str, Json] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What a write returns: the commit that it published, or None when it changed nothing."""
+
+    commit: GraphCommit | None
+    replayed: bool = False
+    """True when an earlier write with the same idempotency key had already done it."""
+
+
+def write(storage: GraphStorage, request: WriteRequest, schema: Callable[[], AcceptedSchema]) -> Receipt:
+    """Carries out a write. Work that only adds is prepared again when it lost a race; anything else is a conflict."""
+    storage.require_writable()
+    for attempt in range(1 + PREPARE_AGAIN_MAX):
+        _heal(storage, request.branch)
+        base = WriteBase(request.branch, storage.manifest.load(request.branch), schema())
+        earlier = _replay(base.loaded, request)
+        if earlier is not None:
+            return earlier
+        _check_precondition(base.loaded, request)
+        changes = request.prepare(base)
+        try:
+            return _commit(storage, base, request, changes)
+        except ReadSetChanged:
+            if not request.prepares_again or request.if_commit is not None or attempt == PREPARE_AGAIN_MAX:
+                raise
+    raise AssertionError("the loop returns or raises")
+
+
+def _heal(storage: GraphStorage, branch: str) -> None:
+    """Whoever is about to write a branch first resolves what a dead writer left on it."""
+    if _pending(storage, branch):
+        with window(storage, branch) as lease:
+            recover_branch(storage, branch, lease.check, sidecars=_pending(storage, branch))
+
+
+def _pending(storage: GraphStorage, branch: str) -> list[Sidecar]:
+    """What a writer of this branch must not step over; on main also the intents of branches that are gone."""
+    listed = list_sidecars(storage.objects)
+    if not listed:
+        return []
+    alive = set(storage.manifest.branches()) if branch == MAIN else set()
+    return [
+        sidecar
+        for sidecar in listed
+        if sidecar.is_schema_apply
+        or sidecar.branch_name == branch
+        or (branch == MAIN and sidecar.branch_name not in alive)
+    ]
+
+
+# --- before the first effect ------------------------------------------------------------------------------
+
+
+def _replay(loaded: LoadedManifest, request: WriteRequest) -> Receipt | None:
+    if request.idempotency_key is None:
+        return None
+    for commit in loaded.state.commits.values():
+        if commit.py.get("idempotency_key") == request.idempotency_key:
+            if commit.py.get("request_digest") != request.request_digest:
+                raise Conflict(
+                    f"idempotency key '{request.idempotency_key}' was used for another request in {commit.commit_id}",
+                    "use a new key for a new request",
+                )
+            return Receipt(commit, replayed=True)
+    return None
+
+
+def _check_precondition(loaded: LoadedManifest, request: WriteRequest) -> None:
+    if request.if_commit is None:
+        return
+    commit = loaded.state.head
+    while commit is not None and commit.commit_id != request.if_commit and commit.py.get("kind") in TRANSPARENT_KINDS:
+        commit = loaded.state.commits.get(commit.parent_id or "")
+    if commit is None or commit.commit_id != request.if_commit:
+        head = loaded.state.head
+        raise PreconditionFailed(loaded.branch, request.if_commit, head.commit_id if head is not None else None)
+
+
+def _commit(storage: GraphStorage, base: WriteBase, request: WriteRequest, changes: ChangeSet) -> Receipt:
+    pins = base.pins()
+    moving = changes.changes()
+    staged: dict[TableKey, StagedEffect] = {}
+    for change in moving:
+        if _owns(pins[change.key], base.branch):
+            effect = stage(storage, change, pins[change.key])
+            if effect is not None:
+                staged[change.key] = effect
+    nothing = not staged and all(_owns(pins[change.key], base.branch) for change in moving)
+    if nothing and not request.publishes_empty:
+        _recheck(storage, request)
+        return Receipt(None)
+    reach(Point.MUTATION_STAGED)
+    with window(storage, base.branch) as lease:
+        _require_unchanged(storage, base, request)
+        for change in moving:
+            if not _owns(pins[change.key], base.branch):
+                pin = _fork(storage, base.branch, pins[change.key])
+                effect = stage(storage, change, pin)
+                if effect is not None:
+                    staged[change.key] = effect
+        return _effects_and_publish(storage, base, request, list(staged.values()), lease)
+
+
+def _recheck(storage: GraphStorage, request: WriteRequest) -> None:
+    """A conditional write that changes nothing is acknowledged only if its condition still holds now."""
+    if request.if_commit is not None:
+        _check_precondition(storage.manifest.load(request.branch), request)
+
+
+def _owns(pin: TablePin, branch: str) -> bool:
+    """True when the branch writes this table where it lies; otherwise the first write forks it."""
+    return branch == MAIN or pin.lineage == branch
+
+
+def _require_unchanged(storage: GraphStorage, base: WriteBase, request: WriteRequest) -> None:
+    """Under the branch's lease: no dead writer's work, no schema change, the same head, every table at its pin."""
+    pending = _pending(storage, base.branch)
+    if pending:
+        raise ReadSetChanged(f"recovery:{base.branch}", None, pending[0].operation_id)
+    if storage.lineages.exists(MANIFEST, SCHEMA_APPLY_LOCK):
+        raise SchemaApplyInProgress("writing is unavailable while schema apply is in progress")
+    now = storage.manifest.load(base.branch)
+    _check_precondition(now, request)
+    base.head.check(now)
+
+
+def _fork(storage: GraphStorage, branch: str, pin: TablePin) -> TablePin:
+    """The first touch of a table on a branch. A fork of that name that no live snapshot reads is a leftover."""
+    if storage.lineages.exists(pin.location, branch):
+        if _is_read(storage, pin.location, branch):
+            raise Conflict(
+                f"table '{pin.table_key}' has a fork '{branch}' that another branch reads",
+                "delete the other branch first, or write on a branch of another name",
+            )
+        storage.lineages.delete(pin.location, branch)
+    storage.lineages.create(pin.location, branch, pin.lineage, pin.version)
+    reach(Point.MUTATION_FORKED)
+    return replace(pin, lineage=branch)
+
+
+def _is_read(storage: GraphStorage, location: str, lineage: str) -> bool:
+    return any(
+        pin.location == location and pin.lineage == lineage
+        for branch in storage.manifest.branches()
+        for pin in storage.manifest.load(branch).state.pins()
+    )
+
+
+# --- effects ----------------------------------------------------------------------------------------------
+
+
+def _effects_and_publish(
+    storage: GraphStorage, base: WriteBase, request: WriteRequest, effects: list[StagedEffect], lease: HeldLeases
+) -> Receipt:
+    for effect in effects:
+        _require_head_at_pin(storage, effect.pin)
+    sidecar = _intent(storage, base, request, effects)
+    if effects:
+        write_sidecar(storage.objects, sidecar)  # Phase A: from here on a crash is resolved by whoever comes next
+    try:
+        versions = _commit_tables(storage, effects)  # Phase B
+        commit = _publish(storage, base, sidecar, versions, lease)  # Phase C: visible from here on
+    except (OmniGraphError, InjectedFault) as error:
+        return _resolve_own(storage, sidecar, lease, error) if effects else _raise(error)
+    if effects:
+        _disarm(storage, sidecar)  # Phase D
+    return Receipt(commit)
+
+
+def _raise(error: Exception) -> Receipt:
+    raise error
+
+
+def _require_head_at_pin(storage: GraphStorage, pin: TablePin) -> None:
+    newest = storage.tables.head_version(pin)
+    if newest != pin.version:
+        raise TableDrift(
+            f"table '{pin.table_key}' is at version {newest} but the graph shows {pin.version}: run `omnigraph repair`"
+        )
+
+
+def _intent(
+    storage: GraphStorage, base: WriteBase, request: WriteRequest, effects: list[StagedEffect]
+) -> Sidecar:
+    py: dict[str, Json] = {
+        "kind": request.kind,
+        "schema_ir_hash": base.schema.ir_hash,
+        "idempotency_key": request.idempotency_key,
+        "request_digest": request.request_digest,
+        "message": request.message,
+        **request.extra,
+    }
+    lineage = Lineage(actor_id=request.actor_id, py={name: value for name, value in py.items() if value is not None})
+    return Sidecar(
+        operation_id=new_ulid(),
+        started_at=time.time_ns() // 1000,
+        branch=None if base.branch == MAIN else base.branch,
+        actor_id=request.actor_id,
+        writer_kind=request.writer_kind,
+        tables=tuple(_pin_of(storage, effect) for effect in effects),
+        lineage=lineage,
+        head=base.head,
+    )
+
+
+def _pin_of(storage: GraphStorage, effect: StagedEffect) -> SidecarPin:
+    return SidecarPin(
+        table_key=str(effect.pin.table_key),
+        table_path=storage.root.join(effect.pin.location),
+        expected_version=effect.pin.version,
+        post_commit_pin=effect.commits_as,
+        table_branch=effect.pin.lineage,
+        transaction_id=effect.transaction_id,
+    )
+
+
+def _commit_tables(storage: GraphStorage, effects: list[StagedEffect]) -> list[TableVersion]:
+    versions = []
+    for effect in effects:
+        versions.append(storage.table_commits.commit(effect))
+        reach(Point.MUTATION_TABLE_COMMITTED)
+    return versions
+
+
+def _publish(
+    storage: GraphStorage, base: WriteBase, sidecar: Sidecar, versions: list[TableVersion], lease: HeldLeases
+) -> GraphCommit:
+    assert sidecar.lineage is not None, "our own intents carry their lineage"
+    reach(Point.MUTATION_BEFORE_PUBLISH)
+    expected = tuple(VersionIs(pin.table_key, pin.expected_version) for pin in sidecar.tables)
+    plan = PublishPlan(
+        branch=base.branch,
+        changes=tuple(versions),
+        requirements=(base.head, *expected),
+        lineage=sidecar.lineage,
+    )
+    return publish(storage.manifest, plan, fence=lease.check).commit
+
+
+def _disarm(storage: GraphStorage, sidecar: Sidecar) -> None:
+    """The write has happened; a sidecar that cannot be removed now is recognised as done by the next writer."""
+    try:
+        delete_sidecar(storage.objects, sidecar.operation_id)
+    except (OmniGraphError, InjectedFault) as error:
+        _log.warning("sidecar %s stays behind: %s", sidecar.operation_id, error)
+
+
+def _resolve_own(storage: GraphStorage, sidecar: Sidecar, lease: HeldLeases, error: Exception) -> Receipt:
+    """Finishes or takes back our own work while we still hold the branch; then the original error is the answer."""
+    try:
+        resolution = resolve(storage, sidecar, lease.check)
+    except (OmniGraphError, InjectedFault) as failed:
+        raise RecoveryRequired(sidecar.operation_id, f"{error}; resolving it failed too: {failed}") from error
+    if resolution.outcome in ("rolled_forward", "already_visible"):
+        return Receipt(resolution.commit)
+    raise error

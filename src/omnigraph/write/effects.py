@@ -1,0 +1,36 @@
+"""Effects: turning the change of a table into files on disk that nothing refers to yet."""
+
+from __future__ import annotations
+
+from omnigraph.storage import (
+    GraphStorage,
+    OneOf,
+    StagedEffect,
+    TablePin,
+    stage_delete,
+    stage_insert,
+    stage_overwrite,
+    stage_upsert,
+)
+from omnigraph.write.changes import TableChange
+
+
+def stage(storage: GraphStorage, change: TableChange, pin: TablePin) -> StagedEffect | None:
+    """The staged effect of a change on the table at its pin; None when nothing would move."""
+    table = storage.tables.open(pin)
+    options = storage.root.lance_options
+    match change.mode:
+        case "delete":
+            effect, _ = stage_delete(table, OneOf("id", change.removed))
+            return effect
+        case "insert":
+            return stage_insert(table, _rows(change), options)
+        case "upsert":
+            return stage_upsert(table, _rows(change), options)
+        case "overwrite":
+            return stage_overwrite(table, _rows(change), options)
+
+
+def _rows(change: TableChange):  # type: ignore[no-untyped-def]
+    assert change.rows is not None, "only a delete has no rows"
+    return change.rows
