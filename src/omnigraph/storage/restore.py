@@ -1,0 +1,111 @@
+"""Restoring a lineage: what lies above a published version, who made it, and a new version with the old content.
+
+Nothing is ever taken away: a restore is one more version on top. It wins over whatever is there, so the caller holds
+the lease of the branch and has looked at every version that it covers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from omnigraph.model.errors import Corrupt, Internal
+from omnigraph.storage import layout
+from omnigraph.storage.created_files import sync_version
+from omnigraph.storage.graph_storage import GraphStorage
+from omnigraph.storage.lance_errors import Fault, classify, translate, translated
+from omnigraph.storage.lance_session import Dataset, LanceDataset, LanceOperation, Transaction
+from omnigraph.storage.manifest_rows import TableVersion
+from omnigraph.storage.table_commits import object_path
+
+UNREADABLE = "unreadable"
+"""The operation of a version whose transaction Lance cannot read back."""
+
+
+@dataclass(frozen=True, slots=True)
+class LineageVersion:
+    """One version of a lineage and the transaction that made it."""
+
+    version: int
+    operation: str  # Lance's name of it: Append, Update, CreateIndex, Restore …
+    transaction_id: str | None = None
+    restores: int | None = None  # for a Restore: the version whose content it has
+
+
+def lineage_head(storage: GraphStorage, location: str, lineage: str | None) -> int | None:
+    """The newest version of a lineage, published or not; None when there is no such lineage."""
+    if lineage is not None and not storage.lineages.exists(location, lineage):
+        return None
+    path = layout.branch_tree(location, lineage)
+    try:
+        return int(storage.handles.open_for_change(path).version)
+    except (OSError, ValueError, RuntimeError) as error:
+        if classify(error) is Fault.MISSING:
+            return None
+        raise translate(error, storage.root.join(path)) from error
+
+
+def lineage_versions(
+    storage: GraphStorage, location: str, lineage: str | None, first: int, last: int
+) -> tuple[LineageVersion, ...]:
+    """The versions from `first` to `last`, both included; none when `first` is greater."""
+    if first > last:
+        return ()
+    path = layout.branch_tree(location, lineage)
+    with translated(storage.root.join(path)):
+        handle = storage.handles.open_for_change(path, last)
+        return tuple(_origin(handle, version) for version in range(first, last + 1))
+
+
+def _origin(handle: Dataset, version: int) -> LineageVersion:
+    try:
+        transaction = handle.read_transaction(version)
+    except TypeError:  # a compaction that rewrote an index has no form in this library
+        return LineageVersion(version, UNREADABLE)
+    if transaction is None:
+        return LineageVersion(version, UNREADABLE)
+    operation = transaction.operation
+    restores = int(operation.version) if isinstance(operation, LanceOperation.Restore) else None
+    return LineageVersion(version, type(operation).__name__, str(transaction.uuid), restores)
+
+
+def restore_lineage(storage: GraphStorage, location: str, lineage: str | None, version: int, *, head: int) -> int:
+    """Puts the content of `version` on top of `head`; returns the new head. The caller has seen all up to `head`."""
+    path = layout.branch_tree(location, lineage)
+    uri = storage.root.join(path)
+    with translated(uri):
+        before = storage.handles.open_for_change(path, head)
+        transaction = Transaction(head, LanceOperation.Restore(version))
+        after = LanceDataset.commit(before, transaction, max_retries=0, storage_options=storage.root.lance_options)
+        _prove(storage, path, after, transaction, head, version)
+        if storage.root.is_local and storage.durability == "full":
+            sync_version(before, after)
+        return int(after.version)
+
+
+def _prove(storage: GraphStorage, path: str, after: Dataset, transaction: Transaction, head: int, version: int) -> None:
+    """A restore is never refused for a commit that came between, so what it landed on is checked."""
+    landed = after.read_transaction(int(after.version))
+    if int(after.version) != head + 1 or landed.uuid != transaction.uuid:
+        raise Internal(
+            f"restore of '{path}' landed as version {after.version} instead of {head + 1}",
+            "another program writes to this graph without taking its lease",
+        )
+    old = storage.handles.open_for_change(path, version)
+    if not after.schema.equals(old.schema) or after.count_rows() != old.count_rows():
+        raise Corrupt(storage.root.join(path), f"version {after.version} differs from the restored version {version}")
+
+
+def version_row(
+    storage: GraphStorage, table_key: str, location: str, lineage: str | None, version: int
+) -> TableVersion:
+    """The manifest row that publishes an existing version of a lineage."""
+    path = layout.branch_tree(location, lineage)
+    with translated(storage.root.join(path)):
+        row_count = int(storage.handles.open_for_change(path, version).count_rows())
+    return TableVersion(
+        table_key=table_key,
+        table_version=version,
+        table_branch=lineage,
+        row_count=row_count,
+        manifest_path=object_path(storage.root, layout.manifest_file(path, version)),
+    )
