@@ -116,8 +116,10 @@ def test_id_comes_first_then_the_properties_in_byte_order_with_nulls(tmp_path: P
     append_rows(storage, "node:Doc", [doc("a")])
     append_rows(storage, "edge:Cites", [{"id": "e", "src": "a", "dst": "a"}])
     assert texts(storage) == [
-        '{"type":"Doc","data":{"id":"a","at":null,"day":null,"days":null,"emb":null,"file":null,"note":null,'
-        '"ratios":null,"score":null,"slug":"a","small":null}}\n',
+        (
+            '{"type":"Doc","data":{"id":"a","at":null,"day":null,"days":null,"emb":null,"file":null,"note":null,'
+            '"ratios":null,"score":null,"slug":"a","small":null}}\n'
+        ),
         '{"edge":"Cites","from":"a","to":"a","data":{"id":"e","at":null}}\n',
     ]
 

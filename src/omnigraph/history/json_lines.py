@@ -30,6 +30,8 @@ _STORED_DATES = {Scalar.DATE: pa.int32(), Scalar.DATETIME: pa.int64()}
 class ValueNotExportable(Conflict):
     """A number that JSON cannot carry. An export of it could never be loaded again."""
 
+    _hint = "replace the value with a finite number or null, then export again"
+
     type_name: str
     entity_id: str
     property: str
@@ -37,10 +39,6 @@ class ValueNotExportable(Conflict):
 
     def sentence(self) -> str:
         return f"{self.type_name} '{self.entity_id}' cannot be exported: property '{self.property}' is {self.value}"
-
-    @property
-    def hint(self) -> str | None:
-        return "replace the value with a finite number or null, then export again"
 
 
 @dataclass(frozen=True, slots=True)

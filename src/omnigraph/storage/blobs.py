@@ -1,4 +1,4 @@
-"""Blobs: what a cell of a Blob column holds, and its bytes. A scan gives descriptors only; bytes are read on request."""
+"""Blobs: what a cell of a Blob column holds, and its bytes. A scan gives descriptors; bytes are read on request."""
 
 from __future__ import annotations
 
