@@ -167,7 +167,7 @@ class CommittedView:
 
     def _give_up_index(self, key: TableKey, error: Corrupt) -> None:
         """An index names files that are not there (forks of forks of earlier releases): read on without it."""
-        if "_indices" not in error.reason:
+        if "_indices" not in f"{error.reason} {error.__cause__}":  # a long path may be cut in the reason
             raise error
         self._unreadable.add(key)
 

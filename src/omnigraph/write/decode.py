@@ -73,6 +73,20 @@ class Decoded:
     violations: tuple[Violation, ...]
     """In order of their lines; several per record where several things are wrong."""
 
+    def where(self, keep: Mask) -> Decoded:
+        """The rows that the mask keeps."""
+        absent = {name: mask[keep] for name, mask in self.absent.items()}
+        rows = self.rows.filter(pa.array(keep))
+        return Decoded(rows, self.lines[keep], self.generated[keep], absent, self.violations)
+
+
+def joined(parts: Sequence[Decoded]) -> Decoded:
+    """Chunks of one type as one, without their violations. No row is copied."""
+    absent = {name: np.concatenate([part.absent[name] for part in parts]) for name in parts[0].absent}
+    rows = pa.concat_tables([part.rows for part in parts])
+    lines = np.concatenate([part.lines for part in parts])
+    return Decoded(rows, lines, np.concatenate([part.generated for part in parts]), absent, ())
+
 
 @dataclass(slots=True)
 class _Chunk:
@@ -112,8 +126,7 @@ def decode(records: Sequence[Record], plan: DecodePlan, ids: IdSource, *, patch:
         return Decoded(rows, lines, generated, absent, ())
     fits = np.ones(len(records), np.bool_)
     fits[[row for row, *_ in chunk.found]] = False
-    kept = {name: mask[fits] for name, mask in absent.items()}
-    return Decoded(rows.filter(pa.array(fits)), lines[fits], generated[fits], kept, violations)
+    return Decoded(rows, lines, generated, absent, violations).where(fits)
 
 
 # --- properties -------------------------------------------------------------------------------------------

@@ -20,18 +20,19 @@ def check_unique(entity: NodeType | EdgeType, change: TableChange, view: Committ
     if change.rows is None or not change.rows.num_rows:
         return
     for group in entity.unique:
-        yield from _within(entity, group, change)
+        yield from repeated_in_change(entity, group, change)
         if change.mode != "overwrite":
             yield from _against_committed(entity, group, change, view)
 
 
-def _within(entity: NodeType | EdgeType, group: Sequence[str], change: TableChange) -> Iterator[Offence]:
+def repeated_in_change(entity: NodeType | EdgeType, group: Sequence[str], change: TableChange) -> Iterator[Offence]:
+    """Rows whose tuple an earlier row of the same change has."""
     assert change.rows is not None
     later, first = repeats(tuple_codes([change.rows[name] for name in group]))
     ids = change.rows["id"]
     for row, other in zip(later.tolist(), first.tolist(), strict=True):
         texts = tuple_texts(change.rows, group, row)
-        lines = _both_lines(change, other, row)
+        lines = both_lines(change, other, row)
         message = unique_message(entity, group, texts, ids[other].as_py(), ids[row].as_py()) + lines
         yield offence(
             entity, change, (row,), rule="@unique", message=message, property_name=named(group), value=spelled(texts)
@@ -87,7 +88,7 @@ def tuple_texts(rows: pa.Table, group: Sequence[str], row: int) -> list[str]:
     return [str(canonical_column(rows[name].slice(row, 1))[0].as_py()) for name in group]
 
 
-def _both_lines(change: TableChange, first: int, second: int) -> str:
+def both_lines(change: TableChange, first: int, second: int) -> str:
     if change.provenance is None:
         return ""
     lines = change.provenance.lines

@@ -1,0 +1,85 @@
+"""Input checks: what a whole input may not say twice, and which of its records count when it may."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.language.schema.catalog import EdgeType, NodeType
+from omnigraph.write.canonical import last_rows, repeats, tuple_codes
+from omnigraph.write.changes import TableChange
+from omnigraph.write.committed_view import CommittedView
+from omnigraph.write.decode import Decoded, Mask
+from omnigraph.write.findings import Offence, offence
+from omnigraph.write.uniqueness import both_lines, named, repeated_in_change, tuple_texts, unique_message
+
+KEY_CONFLICT = "key_conflict"
+"""The rule of an id that is taken where only new ones may come."""
+
+
+def check_repeats(entity: NodeType | EdgeType, change: TableChange) -> Iterator[Offence]:
+    """A key or a `@unique` tuple twice in one input, in every mode; an explicit id twice unless the last one wins."""
+    if change.rows is None or not change.rows.num_rows:
+        return
+    key = entity.key if isinstance(entity, NodeType) else None
+    if key is not None or change.mode != "upsert":
+        later, first = repeats(tuple_codes([change.rows["id"]]))
+        for row, other in zip(later.tolist(), first.tolist(), strict=True):
+            yield _repeated(entity, change, key, row, other)
+    for group in entity.unique:
+        yield from repeated_in_change(entity, group, change)
+
+
+def check_new_ids(
+    entity: NodeType | EdgeType, change: TableChange, generated: Mask, view: CommittedView
+) -> Iterator[Offence]:
+    """An insert of an id that the table has. Generated ids are new by construction and not looked for."""
+    if change.mode != "insert" or change.rows is None or generated.all():
+        return
+    ids = change.rows["id"].combine_chunks()
+    taken = view.ids_present(change.key, ids.filter(pa.array(~generated)))
+    if not taken:
+        return
+    hits = pc.is_in(ids, value_set=pa.array(sorted(taken), pa.string())).to_numpy(zero_copy_only=False)
+    for row in np.flatnonzero(hits).tolist():
+        message = _taken(entity, ids[row].as_py())
+        yield offence(entity, change, (row,), rule=KEY_CONFLICT, message=message, property_name="id")
+
+
+def coalesce(decoded: Decoded) -> Decoded:
+    """Each id once, in its last record's place. In a patch, earlier records may state what the last leaves open."""
+    codes = tuple_codes([decoded.rows["id"]])
+    kept = last_rows(codes)
+    if len(kept) == len(codes):
+        return decoded
+    rows, absent = decoded.rows.take(pa.array(kept)), {}
+    for name, missing in decoded.absent.items():
+        stated = np.full(int(codes.max()) + 1, -1, np.int64)
+        present = np.flatnonzero(~missing)
+        stated[codes[present]] = present
+        chosen = stated[codes[kept]]
+        absent[name] = chosen < 0
+        source = np.where(chosen < 0, kept, chosen)
+        column = decoded.rows[name].take(pa.array(source))
+        rows = rows.set_column(rows.schema.get_field_index(name), rows.schema.field(name), column)
+    return Decoded(rows, decoded.lines[kept], decoded.generated[kept], absent, ())
+
+
+def _repeated(
+    entity: NodeType | EdgeType, change: TableChange, key: tuple[str, ...] | None, row: int, other: int
+) -> Offence:
+    assert change.rows is not None
+    entity_id = change.rows["id"][row].as_py()
+    lines = both_lines(change, other, row)
+    if key is None:
+        message = _taken(entity, entity_id) + lines
+        return offence(entity, change, (row,), rule=KEY_CONFLICT, message=message, property_name="id")
+    message = unique_message(entity, key, tuple_texts(change.rows, key, row), entity_id, entity_id) + lines
+    return offence(entity, change, (row,), rule="@key", message=message, property_name=named(key), value=entity_id)
+
+
+def _taken(entity: NodeType | EdgeType, entity_id: str) -> str:
+    return f"{entity.kind} type '{entity.name}' already has id '{entity_id}'"
