@@ -56,11 +56,15 @@ class CommandFacts:
 
 
 FAMILIES: tuple[Family, ...] = (
+    Family("mutate", "Insert, update and delete entities with a query."),
+    Family("load", "Load entities from JSON lines as one commit."),
     Family("branch", "Create, list and delete branches."),
     Family("snapshot", "Show the tables that a branch makes visible."),
+    Family("export", "Write the entities of a branch as JSON lines."),
     Family("commit", "List and show commits."),
     Family("schema", "Show the accepted schema and plan changes to it."),
     Family("init", "Create an empty graph from a schema."),
+    Family("verify", "Check a whole graph without changing it."),
     Family("lint", "Check a query file against a schema."),
     Family("format", "Rewrite schema and query files in the one house style."),
     Family("version", "Show the release and the storage format that it serves."),
@@ -70,6 +74,7 @@ FAMILIES: tuple[Family, ...] = (
 
 _READ = frozenset({Flag.SERVER, Flag.GRAPH, Flag.STORE, Flag.PROFILE})
 _WRITE = _READ | {Flag.AS}
+_MAINTENANCE = frozenset({Flag.CLUSTER, Flag.GRAPH, Flag.STORE, Flag.PROFILE})
 _NONE: frozenset[Flag] = frozenset()
 
 
@@ -80,16 +85,20 @@ def _facts(path: str, capability: Capability, legal: frozenset[Flag], label: str
 COMMANDS: dict[str, CommandFacts] = {
     facts.path: facts
     for facts in (
+        _facts("mutate", Capability.ANY, _WRITE),
+        _facts("load", Capability.ANY, _WRITE),
         _facts("branch create", Capability.ANY, _WRITE, "branch"),
         _facts("branch list", Capability.ANY, _READ, "branch"),
         _facts("branch delete", Capability.ANY, _WRITE, "branch"),
         _facts("snapshot", Capability.ANY, _READ),
+        _facts("export", Capability.ANY, _READ),
         _facts("commit list", Capability.ANY, _READ, "commit"),
         _facts("commit show", Capability.ANY, _READ, "commit"),
         _facts("schema show", Capability.ANY, _READ),
         _facts("schema plan", Capability.DIRECT, frozenset({Flag.STORE, Flag.PROFILE})),
         _facts("init", Capability.DIRECT, _NONE),
-        _facts("lint", Capability.DIRECT, frozenset({Flag.CLUSTER, Flag.GRAPH, Flag.STORE, Flag.PROFILE})),
+        _facts("verify", Capability.DIRECT, _MAINTENANCE),
+        _facts("lint", Capability.DIRECT, _MAINTENANCE),
         _facts("format", Capability.LOCAL, _NONE),
         _facts("version", Capability.LOCAL, _NONE),
         _facts("help", Capability.LOCAL, _NONE),

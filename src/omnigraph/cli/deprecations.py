@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 REWRITES: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
+    (("change",), ("mutate",)),
     (("check",), ("lint",)),
     (("query", "lint"), ("lint",)),
     (("query", "check"), ("lint",)),

@@ -69,5 +69,9 @@ class UnwritableFile(BadRequest):
         return f"cannot write '{self.path}': {self.reason}"
 
 
+class InvalidParams(BadRequest):
+    """A query or its parameters, as given on the command line, that cannot be read."""
+
+
 class ReportedFailure(BadRequest):
     """The command printed its full report on stdout, and the report is bad news: one line on stderr, exit 1."""

@@ -21,7 +21,7 @@ class Finding:
 
     severity: Severity
     code: str
-    """Stable; docs/verify.md lists them all."""
+    """Stable; docs/cli.md lists them all."""
     where: str
     message: str
 
