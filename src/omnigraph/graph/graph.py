@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Literal, Self
 
 from omnigraph import history
+from omnigraph.graph.loading import Load, LoadMode, load
 from omnigraph.graph.mutating import Mutation, mutate
-from omnigraph.graph.results import MutationResult
+from omnigraph.graph.results import LoadResult, MutationResult
 from omnigraph.history import Snapshot
 from omnigraph.language import MigrationPlan, compile_schema, plan_migration
 from omnigraph.model.errors import BadRequest, Conflict, Corrupt, Json
@@ -158,6 +159,46 @@ class Graph:
             idempotency_key=idempotency_key,
         )
         return mutate(self._storage, lambda: self.schema, mutation)
+
+    def load(
+        self,
+        source: str | Path | Iterable[bytes],
+        *,
+        mode: LoadMode,
+        branch: str | None = None,
+        base: str | None = None,
+        patch: bool = False,
+        match_edges: Literal["endpoints"] | None = None,
+        on_error: Literal["fail", "skip"] = "fail",
+        max_errors: int = 100,
+        reject_file: Path | None = None,
+        dry_run: bool = False,
+        if_commit: str | None = None,
+        idempotency_key: str | None = None,
+        message: str | None = None,
+    ) -> LoadResult:
+        """Loads JSON lines as one commit: every record is checked, and all of them become visible, or none.
+
+        `append` refuses existing ids, `merge` replaces them (with `patch`, only the given properties), `overwrite`
+        replaces every type that occurs in the input. A missing branch is made from `base` if one is named.
+        """
+        request = Load(
+            source=source,
+            mode=mode,
+            branch=self._named(branch),
+            base_branch=None if base is None else normalize_branch(base),
+            patch=patch,
+            match_edges=match_edges,
+            on_error=on_error,
+            max_errors=max_errors,
+            reject_file=reject_file,
+            dry_run=dry_run,
+            actor_id=self._actor,
+            message=message,
+            if_commit=if_commit,
+            idempotency_key=idempotency_key,
+        )
+        return load(self._storage, lambda: self.schema, request)
 
     def export(
         self, branch: str | None = None, *, types: Sequence[str] | None = None, dates: Literal["raw", "iso"] = "raw"

@@ -24,7 +24,6 @@ from omnigraph.write import (
     WriteBase,
     WriteRequest,
     prepare_load,
-    refuse,
     write,
 )
 
@@ -85,8 +84,7 @@ def _load(
             on_error=request.on_error,
         )
         _write_rejects(request.reject_file, outcome)
-        if request.on_error == "fail":
-            refuse(outcome.violations, max_errors=request.max_errors)
+        outcome.refuse()
         prepared.append(outcome)
         return outcome.changes
 
@@ -116,7 +114,9 @@ def _write_request(request: Load, prepare: Callable[[WriteBase], ChangeSet], sou
     )
 
 
-def _result(request: Load, prepared: PreparedLoad | None, *, created: bool, receipt: Receipt | None = None) -> LoadResult:
+def _result(
+    request: Load, prepared: PreparedLoad | None, *, created: bool, receipt: Receipt | None = None
+) -> LoadResult:
     return LoadResult(
         branch=request.branch,
         mode=request.mode,

@@ -3,6 +3,7 @@
 from omnigraph.write.changes import ChangeSet, TableChange
 from omnigraph.write.commit import Receipt, WriteBase, WriteRequest, write
 from omnigraph.write.committed_view import CommittedView
+from omnigraph.write.load import PreparedLoad, prepare_load
 from omnigraph.write.mutations import Mutated, MutationRun
 from omnigraph.write.patterns import check_pattern
 from omnigraph.write.recovery import RecoveryRecord, Resolution, pending, recover_graph, recoveries
@@ -17,6 +18,7 @@ __all__ = [
     "CommittedView",
     "Mutated",
     "MutationRun",
+    "PreparedLoad",
     "Receipt",
     "RecoveryRecord",
     "Resolution",
@@ -29,6 +31,7 @@ __all__ = [
     "WriteRequest",
     "check_pattern",
     "pending",
+    "prepare_load",
     "recover_graph",
     "recoveries",
     "refuse",

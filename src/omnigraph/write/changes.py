@@ -1,6 +1,6 @@
 """Change sets: what a write means to do to the graph, table by table, before anything is on disk.
 
-Every write surface ends here: a mutation, a load, a merge. The one validator reads it, and staging turns it into effects.
+Every write surface ends here: a mutation, a load, a merge. The one validator reads it, staging turns it into effects.
 """
 
 from __future__ import annotations

@@ -73,11 +73,13 @@ def pushed(condition: Condition, params: BoundParams) -> Predicate | None:
 
 def columns_in(condition: Condition) -> list[str]:
     """The columns that a condition looks at."""
-    sides = {
-        Filter: lambda c: (c.left, c.right),
-        NullTest: lambda c: (c.value,),
-        InList: lambda c: (c.value, c.members),
-    }[type(condition)](condition)
+    match condition:
+        case Filter(left, _, right):
+            sides: tuple[Expr, ...] = (left, right)
+        case NullTest(value, _):
+            sides = (value,)
+        case InList(value, members):
+            sides = (value, members)
     return sorted({column_of(side.property) for side in sides if isinstance(side, PropAccess)})
 
 

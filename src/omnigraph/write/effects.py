@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
+
 from omnigraph.storage import (
     GraphStorage,
     OneOf,
@@ -31,6 +33,6 @@ def stage(storage: GraphStorage, change: TableChange, pin: TablePin) -> StagedEf
             return stage_overwrite(table, _rows(change), options)
 
 
-def _rows(change: TableChange):  # type: ignore[no-untyped-def]
+def _rows(change: TableChange) -> pa.Table:
     assert change.rows is not None, "only a delete has no rows"
     return change.rows

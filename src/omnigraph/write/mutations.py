@@ -101,7 +101,7 @@ class MutationRun:
         self._nodes += len(changed)
 
     def _delete(self, op: DeleteOp) -> None:
-        """Every delete looks at the same starting state. An entity that an earlier statement took is not counted again."""
+        """Every delete looks at the same starting state. What an earlier statement took is not counted again."""
         key = TableKey(op.entity, op.type_name)
         ids = [row["id"] for row in self._committed_rows(self._entity(key), op.predicate, ["id"])]
         taken = self._take(key, ids)
@@ -158,7 +158,7 @@ class MutationRun:
         return row
 
     def _matching_rows(self, entity: NodeType | EdgeType, condition: Condition) -> Iterator[Row]:
-        """Committed rows that this query has not rewritten, then the rewritten ones: each entity in its latest image."""
+        """Committed rows that this query has not rewritten, then those that it has: each in its latest image."""
         pending = self._pending.get(entity.table_key)
         written = pending.rows if pending is not None else {}
         for row in self._committed_rows(entity, condition, None):
