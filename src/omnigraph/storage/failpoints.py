@@ -42,6 +42,7 @@ class Point(StrEnum):
     BRANCH_CREATED = "branch_create.post_native"  # the branch exists
     BRANCH_DELETED = "branch_delete.post_native"  # the branch is gone, its forks are not
     BRANCH_FORKS_DELETING = "branch_delete.before_table_cleanup"  # before each fork is removed
+    MUTATION_NOTHING = "mutation.nothing_staged"  # nothing at all: the write matched nothing and is about to say so
     MUTATION_STAGED = "mutation.post_stage_pre_effect_gate"  # staged files of every table; no lease, no sidecar
     MUTATION_FORKED = "mutation.post_fork_pre_commit"  # the first-touch forks; no sidecar yet
     MUTATION_TABLE_COMMITTED = "mutation.post_table_commit"  # sidecar, and one more table moved

@@ -179,6 +179,7 @@ def _commit(storage: GraphStorage, base: WriteBase, request: WriteRequest, chang
                 staged[change.key] = effect
     nothing = not staged and all(_owns(pins[change.key], base.branch) for change in moving)
     if nothing and not request.publishes_empty:
+        reach(Point.MUTATION_NOTHING)
         _recheck(storage, request)
         return Receipt(None)
     reach(Point.MUTATION_STAGED)
