@@ -9,17 +9,6 @@ from pathlib import Path
 
 import lance
 import pytest
-from support.people import (
-    FC_SCHEMA,
-    FU_SCHEMA,
-    INSERT_PERSON,
-    edges,
-    fx,
-    lines,
-    people,
-    person,
-    pins,
-)
 
 from omnigraph.graph import Graph
 from omnigraph.language import CompileError
@@ -36,6 +25,17 @@ from omnigraph.model.errors import (
 from omnigraph.storage.failpoints import InjectedFault, Point, armed
 from omnigraph.write import ValidationFailed
 from omnigraph.write.mutations import MUTATION_ROWS_MAX
+from support.people import (
+    FC_SCHEMA,
+    FU_SCHEMA,
+    INSERT_PERSON,
+    edges,
+    fx,
+    lines,
+    people,
+    person,
+    pins,
+)
 
 
 @pytest.fixture
@@ -227,7 +227,9 @@ def test_tx_W24_W25_cardinality_is_counted_on_the_final_image(tmp_path: Path) ->
     )
     at_most = Graph.init(str(tmp_path / "most"), FC_SCHEMA)
     at_most.load(records, mode="append")
-    with pytest.raises(ValidationFailed, match=r"@card violation on edge WorksAt: source 'Alice' has 2 edges \(max 1\)"):
+    with pytest.raises(
+        ValidationFailed, match=r"@card violation on edge WorksAt: source 'Alice' has 2 edges \(max 1\)"
+    ):
         at_most.mutate('query q() { insert WorksAt { from: "Alice", to: "Globex" } }')
     at_least = Graph.init(str(tmp_path / "least"), FC_SCHEMA.replace("0..1", "1.."))
     at_least.load(records, mode="append")
@@ -355,7 +357,10 @@ def test_tx_W36_W37_W38_a_conditional_write_happens_only_on_its_commit(graph: Gr
     head = graph.snapshot().commit_id
     moved = graph.mutate("query q() { update Person set { age: 26 } where age = 25 }", if_commit=head)
     assert moved.commit is not None
-    for text in ("query q() { update Person set { age: 27 } where age = 26 }", 'query q() { insert Company { name: "C" } }'):
+    for text in (
+        "query q() { update Person set { age: 27 } where age = 26 }",
+        'query q() { insert Company { name: "C" } }',
+    ):
         with pytest.raises(PreconditionFailed) as refused:
             graph.mutate(text, if_commit=head)
         assert refused.value.actual == moved.commit_id
