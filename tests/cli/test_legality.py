@@ -11,14 +11,18 @@ from omnigraph.cli.legality import refusal_of
 
 TABLE = """
 command        | server cluster graph store as profile
+mutate         | yes    -       yes   yes   yes yes
+load           | yes    -       yes   yes   yes yes
 branch create  | yes    -       yes   yes   yes yes
 branch delete  | yes    -       yes   yes   yes yes
 branch list    | yes    -       yes   yes   -   yes
 snapshot       | yes    -       yes   yes   -   yes
+export         | yes    -       yes   yes   -   yes
 commit list    | yes    -       yes   yes   -   yes
 commit show    | yes    -       yes   yes   -   yes
 schema show    | yes    -       yes   yes   -   yes
 schema plan    | -      -       -     yes   -   yes
+verify         | -      yes     yes   yes   -   yes
 lint           | -      yes     yes   yes   -   yes
 init           | -      -       -     -     -   -
 format         | -      -       -     -     -   -

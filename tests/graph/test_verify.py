@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -379,3 +380,14 @@ def head(name: str) -> GraphHead:
 )
 def test_commits_that_are_no_chain_are_errors(rows: list[Any], expected: list[str]) -> None:
     assert [finding.code for finding in check_chain(fold_rows(rows), "main")] == expected
+
+
+def test_every_code_is_in_the_manual() -> None:
+    root = Path(__file__).parents[2]
+    sources = "".join(path.read_text() for path in (root / "src" / "omnigraph" / "write").glob("verify*.py"))
+    used = set(
+        re.findall(r'(?:Finding\(\s*"\w+",\s*|guarded\(\s*|_check_unique\([^"]*(?:\("id",\), )?)"(\w+)"', sources)
+    )
+    manual = (root / "docs" / "cli.md").read_text(encoding="utf-8")
+    assert len(used) > 25
+    assert sorted(code for code in used if f"`{code}`" not in manual) == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import traceback
+from collections.abc import Iterator
 
 import click
 
@@ -24,9 +25,20 @@ def report_refusal(error: OmniGraphError, output: Output) -> int:
         output.note(error.render())
     else:
         output.fail(error.sentence())
+        for text in _further_violations(error):
+            output.note(f"  {text}")
         if error.hint:
             output.note(f"hint: {error.hint}")
     return exit_code_of(error)
+
+
+def _further_violations(error: OmniGraphError) -> Iterator[str]:
+    """An error that stands for several broken rules names the first one; these are the others."""
+    violations = error.details().get("violations")
+    for violation in violations[1:] if isinstance(violations, list) else ():
+        if isinstance(violation, dict):
+            line = f"line {violation['line']}: " if "line" in violation else ""
+            yield f"{line}{violation['message']}"
 
 
 def error_document(error: OmniGraphError) -> dict[str, Json]:

@@ -107,9 +107,9 @@ def _with_id(columns: Sequence[str]) -> list[str]:
 
 def _check_keys(table: Table, node: NodeType, key: tuple[str, ...]) -> Iterator[Finding]:
     """The id of a keyed node is the text of its key."""
-    wrong, partial = [], 0
+    wrong: list[str] = []
     types = [node.by_name[name].type for name in key]
-    total = 0
+    total = partial = 0
     for batch in table.scan(_with_id(key), batch_rows=SCAN_ROWS):
         columns = [_stored(batch.column(name)) for name in key]
         for entity_id, *values in zip(batch.column("id").to_pylist(), *columns, strict=True):
@@ -139,7 +139,8 @@ def check_endpoints(table: Table, edge: EdgeType, sources: Table, targets: Table
     for column, type_name, nodes in ends:
         known = _tuple_hashes(nodes, ("id",))
         known.sort()
-        missing, examples = 0, []
+        missing = 0
+        examples: list[str] = []
         for batch in table.scan(["id", column], batch_rows=SCAN_ROWS):
             values = batch.column(column).to_pylist()
             hashes = np.fromiter((hash((value,)) for value in values), np.int64, len(values))
@@ -156,7 +157,8 @@ def _among(hashes: Hashes, known: Hashes) -> npt.NDArray[np.bool_]:
     if len(known) == 0:
         return np.zeros(len(hashes), np.bool_)
     places = np.minimum(np.searchsorted(known, hashes), len(known) - 1)
-    return known[places] == hashes
+    found: npt.NDArray[np.bool_] = known[places] == hashes
+    return found
 
 
 # --- indexes --------------------------------------------------------------------------------------------------

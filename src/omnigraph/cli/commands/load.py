@@ -51,9 +51,9 @@ Mode = Literal["append", "merge", "overwrite"]
     metavar="N",
     default=100,
     show_default=True,
-    help="Report at most N bad records; with skip, give up beyond N.",
+    help="Report at most N violations; they are counted beyond it.",
 )
-@click.option("--reject-file", metavar="FILE", help="Write the bad records and their faults here.")
+@click.option("--reject-file", metavar="FILE", help="Write the rejected records here, as they came.")
 @click.option("--dry-run", is_flag=True, help="Check everything and write nothing.")
 @condition_options
 @json_option
@@ -82,11 +82,12 @@ def command(
     """
     _refuse_merge_options(mode, patch=patch, match_edges=match_edges)
     target = session.target(uri)
-    target.announce("load")
-    if mode == "overwrite" and not dry_run:
-        target.confirm("load --mode overwrite")
+    if not dry_run:
+        target.announce("load")
+        if mode == "overwrite":
+            target.confirm("load --mode overwrite")
     source = _source(data)
-    with target.open_for_writing() as graph:
+    with target.open_for_reading() if dry_run else target.open_for_writing() as graph:
         result = graph.load(
             source,
             mode=cast("Mode", mode),

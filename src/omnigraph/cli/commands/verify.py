@@ -18,13 +18,16 @@ def command(session: Session, uri: str | None, shallow: bool) -> None:
 
     Errors exit 1; warnings, such as an interrupted write that waits for recovery, do not.
     """
+    from dataclasses import replace
+
     from omnigraph.cli.refusals import ReportedFailure
     from omnigraph.storage import open_storage
     from omnigraph.write import verify_graph
 
     target = session.target(uri)
     # Not through an opened graph: opening refuses some of the damage that this command has to report.
-    report = verify_graph(open_storage(target.uri, read_only=True), deep=not shallow)
-    session.output.show({**report.to_json(), "uri": target.uri}, [report.render()])
+    found = verify_graph(open_storage(target.uri, read_only=True), deep=not shallow)
+    report = replace(found, uri=target.uri)
+    session.output.show(report.to_json(), [report.render()])
     if not report.ok:
         raise ReportedFailure(f"verify found {report.count('error')} error(s) in '{target.uri}'")
