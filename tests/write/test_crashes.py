@@ -28,6 +28,7 @@ DEATHS: list[tuple[str, str, bool, str | None]] = [
     ("staged", Point.MUTATION_STAGED, False, None),
     ("lease taken", Point.LEASE_ACQUIRED, False, None),
     ("before the sidecar", Point.SIDECAR_WRITE, False, None),
+    ("tx-C03 armed", Point.MUTATION_ARMED, False, None),
     ("tx-C02 one of two tables committed", Point.MUTATION_TABLE_COMMITTED, False, "RolledBack"),
     ("tx-C01 all tables committed", Point.MUTATION_BEFORE_PUBLISH, True, "RolledForward"),
     ("publish prepared", Point.PUBLISH_BEFORE, True, "RolledForward"),
@@ -80,18 +81,6 @@ def test_a_load_killed_anywhere_is_whole_or_absent_after_reopening(
         reopened.load(
             lines(person("Eve", 22), {"type": "Company", "data": {"name": "New"}}), mode="append", branch=branch
         )
-
-
-def test_tx_C03_a_sidecar_without_any_commit_is_dropped_without_a_trace(tmp_path: Path) -> None:
-    uri = str(tmp_path / "g")
-    commits = fx(uri).commits()
-    environment = os.environ | {"OMNIGRAPH_FAILPOINTS": f"{Point.TABLE_COMMITTED}=kill;{Point.SIDECAR_WRITE}=raise@99"}
-    # The second visit of the staging place lies after the sidecar on a first touch of a branch: fork, stage, commit.
-    Graph.open(uri).create_branch("draft")
-    subprocess.run([sys.executable, str(DYING_LOAD), uri, "draft"], env=environment, check=False)
-    Graph.open(uri)
-    assert Graph.open(uri).commits() == commits
-    assert sidecars(uri) == []
 
 
 def test_tx_C04_a_sidecar_that_cannot_be_written_fails_the_write_and_nothing_else(tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ from omnigraph.storage.created_files import sync_version
 from omnigraph.storage.durability import sync_folder
 from omnigraph.storage.failpoints import InjectedFault, Point, reach
 from omnigraph.storage.graph_storage import GraphStorage
-from omnigraph.storage.lance_errors import Fault, classify, translate
+from omnigraph.storage.lance_errors import Fault, classify, translate, translated
 from omnigraph.storage.lance_session import Dataset, LanceDataset, write_fragments
 from omnigraph.storage.manifest_rows import (
     GraphCommit,
@@ -169,7 +169,8 @@ def _table_rows(storage: GraphStorage, schema: CompiledSchema) -> Iterator[Manif
 def _create_empty_table(storage: GraphStorage, location: str, schema: pa.Schema) -> None:
     """A table at version 1 with no rows; one that an unfinished init left in exactly that state is taken over."""
     if storage.objects.has_any(location):
-        leftover = storage.handles.open_for_change(location)
+        with translated(storage.root.join(location)):
+            leftover = storage.handles.open_for_change(location)
         if leftover.version != 1 or leftover.count_rows() != 0 or not leftover.schema.equals(schema):
             raise Conflict(
                 f"'{storage.root.join(location)}' holds a table that this schema did not create",
@@ -199,8 +200,9 @@ def _create_exclusive(storage: GraphStorage, location: str, rows: pa.Table) -> D
             raise AlreadyInitialized(storage.root.uri) from error
         raise translate(error, uri) from error
     if storage.root.is_local and storage.durability == "full":
-        sync_version(None, dataset)
-        _sync_folders(uri, storage.root.uri)
+        with translated(uri):
+            sync_version(None, dataset)
+            _sync_folders(uri, storage.root.uri)
     return dataset
 
 

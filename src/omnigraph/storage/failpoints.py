@@ -45,6 +45,7 @@ class Point(StrEnum):
     MUTATION_NOTHING = "mutation.nothing_staged"  # nothing at all: the write matched nothing and is about to say so
     MUTATION_STAGED = "mutation.post_stage_pre_effect_gate"  # staged files of every table; no lease, no sidecar
     MUTATION_FORKED = "mutation.post_fork_pre_commit"  # the first-touch forks; no sidecar yet
+    MUTATION_ARMED = "mutation.post_sidecar_pre_table_commit"  # the sidecar; no table moved
     MUTATION_TABLE_COMMITTED = "mutation.post_table_commit"  # sidecar, and one more table moved
     MUTATION_BEFORE_PUBLISH = "mutation.post_finalize_pre_publisher"  # sidecar, every table moved, nothing published
     SIDECAR_WRITE = "recovery.sidecar_write"  # nothing of this operation

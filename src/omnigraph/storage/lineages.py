@@ -86,7 +86,8 @@ class Lineages:
         if self._root.is_local and self._durability == "full":
             tree = layout.branch_tree(location, name)
             files = (layout.manifest_file(tree, version), layout.branch_ref(location, name))
-            sync_files(self._root.join(path) for path in files)
+            with translated(self._root.join(tree)):
+                sync_files(self._root.join(path) for path in files)
 
     def _children(self, location: str, name: str) -> list[str]:
         with translated(self._root.join(location)):

@@ -262,7 +262,8 @@ class ManifestStore:
 
     def _sync(self, before: Dataset, after: Dataset) -> None:
         if self._root.is_local and self._durability == "full":
-            sync_version(before, after)
+            with translated(str(after.uri)):
+                sync_version(before, after)
 
 
 def _fragment_name(fragment: Any) -> tuple[int, str]:

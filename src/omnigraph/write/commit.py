@@ -251,6 +251,7 @@ def _effects_and_publish(
     if effects:
         write_sidecar(storage.objects, sidecar)  # Phase A: from here on a crash is resolved by whoever comes next
     try:
+        reach(Point.MUTATION_ARMED)
         versions = _commit_tables(storage, effects)  # Phase B
         commit = _publish(storage, base, sidecar, versions, lease)  # Phase C: visible from here on
     except (OmniGraphError, InjectedFault) as error:
