@@ -254,7 +254,7 @@ def test_questions_have_the_same_answers_by_probes_and_by_one_pass(
     assert view.dangling(K, "src", pa.array(names[1:]))["id"].to_pylist() == ["e0"]
 
 
-def test_every_scalar_type_is_found_by_its_value(tmp_path: Any) -> None:
+def test_every_scalar_type_is_found_by_its_value_with_and_without_an_index(tmp_path: Any) -> None:
     types = {
         "b": "Bool",
         "i": "I32",
@@ -283,9 +283,14 @@ def test_every_scalar_type_is_found_by_its_value(tmp_path: Any) -> None:
     graph.commit(graph.changes(graph.change("A", "insert", [row, {"id": "y"}])))
     entity = graph.catalog.node("A")
     assert entity is not None
-    table = pa.Table.from_pylist([row], schema=table_schema(entity))
-    for name in ("s", *types):
-        assert graph.view().rows_with(entity.table_key, (name,), table)["id"].to_pylist() == ["x"], name
+    wanted = pa.Table.from_pylist([{**row, "g": 0.0}], schema=table_schema(entity))  # -0.0 is stored: the same to us
+    pin = next(iter(graph.storage.manifest.load("main").state.pins()))
+    specs = [IndexSpec(name, "BTREE", f"{name}_idx") for name in ("s", *types)]
+    built = graph.storage.table_commits.commit(stage_indexes(graph.storage.tables.open(pin), specs))
+    indexed = CommittedView(graph.storage, {entity.table_key: replace(pin, version=built.table_version)})
+    for view in (graph.view(), indexed):
+        for name in ("s", *types):
+            assert view.rows_with(entity.table_key, (name,), wanted)["id"].to_pylist() == ["x"], name
 
 
 def test_an_index_is_used_and_an_unreadable_one_counts_as_absent(graph: CommittedGraph) -> None:

@@ -62,7 +62,7 @@ class CommittedView:
         for part, batch in self._candidates(key, names, columns, wanted):
             rows = pa.Table.from_batches([batch])
             codes = tuple_codes([_joined(part[name], rows[name]) for name in columns])
-            hit = np.isin(codes[part.num_rows :], codes[: part.num_rows]) & (codes[part.num_rows :] >= 0)
+            hit = np.isin(codes[part.num_rows :], codes[: part.num_rows])  # no wanted tuple has a NULL
             found.append(rows.filter(pa.array(hit)))
         schema = pa.schema([("id", pa.string())] + [(n, tuples.schema.field(n).type) for n in names if n != "id"])
         return pa.concat_tables([table.cast(schema) for table in found]) if found else schema.empty_table()
@@ -192,16 +192,14 @@ def _joined(left: pa.ChunkedArray, right: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _literals(column: pa.ChunkedArray) -> list[Any]:
-    """Values as a predicate takes them. Zero has two floats that are equal to us and not to every index."""
+    """Values as a predicate takes them: dates as numbers."""
     kind = column.type
     if pa.types.is_date32(kind):
         column = column.cast(pa.int32())
     elif pa.types.is_date64(kind):
         column = column.combine_chunks().view(pa.int64())
     values: list[Any] = column.to_pylist()
-    if not pa.types.is_floating(kind) or 0.0 not in values:
-        return values
-    return [value for value in values if value != 0] + [0.0, -0.0]
+    return values
 
 
 def _managed(column: pa.Array, declared: pa.DataType) -> pa.Array:
