@@ -22,7 +22,8 @@ def append_rows(storage: GraphStorage, key: str, rows: list[dict[str, Any]]) -> 
         pin = next(pin for pin in loaded.state.pins() if str(pin.table_key) == key)
         staged = stage_append(storage.tables.open(pin), pa.table(columns, schema=schema))
         change = storage.table_commits.commit(staged)
-        plan = PublishPlan(branch="main", changes=(change,), requirements=(head_of(loaded),), lineage=Lineage())
+        lineage = Lineage(py={"kind": "load"})
+        plan = PublishPlan(branch="main", changes=(change,), requirements=(head_of(loaded),), lineage=lineage)
         publish(storage.manifest, plan, fence=lease.check)
 
 

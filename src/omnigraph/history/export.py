@@ -48,7 +48,13 @@ def export_lines(
         raise Corrupt(MANIFEST, f"tables without a declared type: {', '.join(undeclared)}")
     chosen = _chosen(catalog, types)
     tables = [(entity, pins[entity.table_key]) for entity in chosen if entity.table_key in pins]
-    return _lines(storage, tables, dates, run_bytes)
+    return _lines(storage, tables, dates, run_bytes, nothing_is_null=_has_foreign_commits(storage, snapshot))
+
+
+def _has_foreign_commits(storage: GraphStorage, snapshot: Snapshot) -> bool:
+    """Whether the Rust releases wrote here: every commit of ours says what it did, theirs say nothing of the kind."""
+    commits = storage.manifest.load(snapshot.branch).state.commits
+    return not all(commit.py for commit in commits.values())
 
 
 def _chosen(catalog: Catalog, types: Sequence[str] | None) -> list[NodeType | EdgeType]:
@@ -72,14 +78,20 @@ def _nearest(name: str, known: set[str]) -> str | None:
 
 
 def _lines(
-    storage: GraphStorage, tables: list[tuple[NodeType | EdgeType, TablePin]], dates: Dates, run_bytes: int
+    storage: GraphStorage,
+    tables: list[tuple[NodeType | EdgeType, TablePin]],
+    dates: Dates,
+    run_bytes: int,
+    *,
+    nothing_is_null: bool,
 ) -> Iterator[bytes]:
     for entity, pin in tables:
         table = storage.tables.open(pin)
         # An older snapshot may lack a property that was declared since; it is left out, as it was not there.
         present = set(table.schema.names)
         ordered = sorted(entity.properties, key=lambda prop: prop.name.encode())
-        writer = LineWriter(entity, tuple(prop for prop in ordered if prop.name in present), dates, table)
+        properties = tuple(prop for prop in ordered if prop.name in present)
+        writer = LineWriter(entity, properties, dates, table, nothing_is_null)
         blobs = [prop.name for prop in writer.properties if prop.type.is_blob]
         fixed = ["id"] if entity.kind == "node" else ["id", "src", "dst"]
         columns = [*fixed, *(prop.name for prop in writer.properties), "_rowid"]

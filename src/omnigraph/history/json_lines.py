@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from json.encoder import encode_basestring
 from typing import Any, Literal
@@ -50,6 +50,8 @@ class LineWriter:
     """What is written after `id`, in byte order of the names."""
     dates: Dates
     table: Table
+    nothing_is_null: bool
+    """How to read a blob of no bytes: see `blob_cells`."""
 
     def lines(self, batch: pa.RecordBatch) -> Iterator[bytes]:
         template = self._template()
@@ -74,7 +76,7 @@ class LineWriter:
         return column_texts(column, prop.type, self.dates)
 
     def _blobs(self, batch: pa.RecordBatch, prop: Property, column: pa.Array) -> list[str]:
-        cells = blob_cells(column, nullable=prop.type.nullable)
+        cells = blob_cells(column, nothing_is_null=self.nothing_is_null and prop.type.nullable)
         wanted = [
             row_id
             for row_id, cell in zip(batch.column("_rowid").to_pylist(), cells, strict=True)
@@ -104,14 +106,15 @@ class LineWriter:
 def column_texts(column: pa.Array, type_: PropType, dates: Dates) -> list[str]:
     """The JSON text of every value of a column that is not a Blob."""
     if type_.is_vector:
-        return [_numbers(value) for value in column.to_pylist()]
+        return _vectors(column)
     stored = _as_stored(column, type_)
     if type_.is_list:
         return [_compact(json_value(value, type_, dates=dates)) for value in stored.to_pylist()]
     if type_.scalar is Scalar.STRING:
         return _strings(stored)
     if type_.scalar.is_float:
-        return ["null" if value is None else repr(value) for value in stored.to_pylist()]
+        numbers: list[str] = pc.fill_null(_float_texts(stored), "null").to_pylist()
+        return numbers
     if type_.scalar in _STORED_DATES and dates == "iso":
         return [_compact(json_value(value, type_, dates=dates)) for value in stored.to_pylist()]
     texts: list[str] = pc.fill_null(stored.cast(pa.string()), "null").to_pylist()
@@ -130,8 +133,26 @@ def _strings(column: pa.Array) -> list[str]:
     return ["null" if value is None else encode_basestring(value) for value in column.to_pylist()]
 
 
-def _numbers(value: Sequence[float] | None) -> str:
-    return "null" if value is None else f"[{','.join(map(repr, value))}]"
+def _vectors(column: pa.FixedSizeListArray) -> list[str]:
+    size = column.type.list_size
+    texts = pa.FixedSizeListArray.from_arrays(
+        _float_texts(column.values[column.offset * size :][: len(column) * size]), size
+    )
+    joined = pc.binary_join(texts.cast(pa.list_(pa.string())), ",").to_pylist()
+    present = column.is_valid().to_pylist()
+    return [f"[{text}]" if there else "null" for text, there in zip(joined, present, strict=True)]
+
+
+def _float_texts(numbers: pa.Array) -> pa.Array:
+    """The shortest texts that read back as the same numbers, a 32-bit float as the double that it is.
+
+    Each has a point or an exponent: `-0` would be read as an integer and lose its sign.
+    """
+    texts = numbers.cast(pa.float64()).cast(pa.string())
+    whole = pc.invert(pc.or_(pc.match_substring(texts, "."), pc.match_substring(texts, "e")))
+    if not pc.any(whole).as_py():
+        return texts
+    return pc.if_else(pc.fill_null(whole, False), pc.binary_join_element_wise(texts, ".0", ""), texts)
 
 
 def _compact(value: Any) -> str:

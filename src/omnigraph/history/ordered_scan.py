@@ -1,9 +1,9 @@
 """A table in the order of its ids, in bounded memory: an external merge sort over one sequential scan.
 
 Rows are gathered into runs of `RUN_BYTES`; a run is sorted and, when it is not the only one, spilled to a temporary
-Arrow file. The merge maps these files and holds one small batch of each. So memory is about three runs (one gathered,
-its sorted copy, what the scan reads ahead) plus `SPILL_BATCH_BYTES` per run, whatever the size of the table; disk is
-the size of the columns asked for.
+Arrow file. The merge reads these files side by side and holds one small batch of each. So memory is a few runs (one
+gathered, its sorted copy, what the scan reads ahead) plus `SPILL_BATCH_BYTES` per run, whatever the size of the table;
+disk is the size of the columns asked for.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class _Run:
 
     @classmethod
     def of_file(cls, path: Path, stack: ExitStack) -> _Run:
-        reader = pa.ipc.open_file(stack.enter_context(pa.memory_map(str(path))))
+        reader = pa.ipc.open_file(stack.enter_context(pa.OSFile(str(path))))
         return cls(reader.get_batch(place) for place in range(reader.num_record_batches))
 
     def ready(self) -> bool:

@@ -27,28 +27,30 @@ class BlobCell:
     size: int
     """The bytes of a managed value; 0 for a reference."""
     uri: str | None = None
+    at_start: bool = False
+    """Inline at position 0, where a null of the Rust releases seems to be."""
 
 
-def blob_cells(descriptors: pa.Array, *, nullable: bool) -> list[BlobCell | None]:
+_NOTHING = BlobCell("managed", 0, at_start=True)
+
+
+def blob_cells(descriptors: pa.Array, *, nothing_is_null: bool) -> list[BlobCell | None]:
     """The cells of a scanned Blob column.
 
-    Earlier releases wrote a null as a valid descriptor of nothing (inline, position 0, no bytes) and read it back as
-    null; a nullable column is read in the same way. So an empty value that happens to lie at position 0 reads as null,
-    there and here.
+    The Rust releases write a null as a valid descriptor of nothing (inline, position 0, no bytes) and read it back as
+    null. `nothing_is_null` reads it in the same way; it is right for a nullable column of a table that they may have
+    written. An empty value of ours that lies at position 0 is then a null too, there and here.
     """
     fields = [descriptors.field(name).to_pylist() for name in ("kind", "position", "size", "blob_uri")]
     valid = descriptors.is_valid().to_pylist()
-    return [
-        _cell(*facts, nullable=nullable) if present else None for present, *facts in zip(valid, *fields, strict=True)
-    ]
+    cells = [_cell(*facts) if present else None for present, *facts in zip(valid, *fields, strict=True)]
+    return [None if nothing_is_null and cell == _NOTHING else cell for cell in cells]
 
 
-def _cell(kind: int, position: int, size: int, uri: str, *, nullable: bool) -> BlobCell | None:
+def _cell(kind: int, position: int, size: int, uri: str) -> BlobCell:
     if kind == _EXTERNAL:
-        return BlobCell("external", 0, uri)
-    if nullable and kind == _INLINE and position == 0 and size == 0 and not uri:
-        return None
-    return BlobCell("managed", size)
+        return BlobCell("external", 0, uri=uri)
+    return BlobCell("managed", size, at_start=kind == _INLINE and position == 0 and not uri)
 
 
 def read_blobs(table: Table, column: str, row_ids: Sequence[int]) -> list[bytes]:
