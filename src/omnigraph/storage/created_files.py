@@ -1,40 +1,79 @@
-"""Which files a Lance commit created, so that they can be made durable: data, blobs, deletions, indexes, versions."""
+"""Which files a Lance commit created, so that they can be made durable: data, blobs, deletions, indexes, versions.
+
+A commit of ours carries the operation that it staged, and the operation names every file that it wrote: the cost
+follows the change. Where there is no such operation, two versions are compared.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 from omnigraph.storage.durability import sync_files
-from omnigraph.storage.lance_session import Dataset
+from omnigraph.storage.lance_session import Dataset, LanceOperation
+from omnigraph.storage.layout import manifest_file
+
+
+def sync_commit(after: Dataset, operation: Any) -> bool:
+    """Syncs what one commit of this operation created; False, and nothing synced, when it does not tell its files."""
+    created = _files_of_operation(operation)
+    if created is None:
+        return False
+    _sync(after, created, first=int(after.version))
+    return True
 
 
 def sync_version(before: Dataset | None, after: Dataset) -> None:
     """Syncs what `after` has and `before` has not, the version files in between, and the folders that hold them."""
-    folder = str(after.uri)
-    known = _files(before) if before is not None else set()
-    created = [os.path.join(folder, path) for path in sorted(_files(after) - known)]
+    known = set(_files(before)) if before is not None else set()
     first = int(before.version) + 1 if before is not None else 1
-    versions = [
-        os.path.join(folder, "_versions", f"{2**64 - 1 - version:020d}.manifest")
-        for version in range(first, int(after.version) + 1)
-    ]
-    files = [*_on_disk(created), *versions]
+    _sync(after, sorted(set(_files(after)) - known), first)
+
+
+def _sync(after: Dataset, created: Iterable[str], first: int) -> None:
+    folder = str(after.uri)
+    versions = [manifest_file(folder, version) for version in range(first, int(after.version) + 1)]
+    files = [*_on_disk(os.path.join(folder, path) for path in created), *versions]
     sync_files([*files, *_folders_above(files, folder)])
 
 
-def _files(dataset: Dataset) -> set[str]:
+def _files_of_operation(operation: Any) -> list[str] | None:
+    touched: Iterable[Any] = ()  # fragments that were there before and got a new deletion vector
+    match operation:
+        case LanceOperation.Append() | LanceOperation.Overwrite():
+            fragments = operation.fragments
+        case LanceOperation.Update() if not operation.fields_modified:  # else columns were rewritten in place
+            fragments, touched = operation.new_fragments, operation.updated_fragments
+        case LanceOperation.Delete():
+            fragments, touched = [], operation.updated_fragments
+        case LanceOperation.CreateIndex():
+            return [f"_indices/{index.uuid}" for index in operation.new_indices]
+        case _:
+            return None
+    created = [path for fragment in fragments for path in _files_of_fragment(fragment)]
+    return created + [path for fragment in touched for path in _deletions_of_fragment(fragment)]
+
+
+def _files(dataset: Dataset) -> Iterator[str]:
     """Files and folders of files; those that a fork inherits lie elsewhere and were synced by their own writer."""
-    paths: set[str] = set()
     for fragment in dataset.get_fragments():
-        metadata = fragment.metadata
-        for file in metadata.files:
-            paths.update((f"data/{file.path}", f"data/{os.path.splitext(file.path)[0]}"))  # large blobs lie beside it
-        if metadata.deletion_file is not None:
-            paths.add(metadata.deletion_file.path(metadata.id))
+        yield from _files_of_fragment(fragment.metadata)
     for index in dataset.describe_indices():
-        paths.update(f"_indices/{segment.uuid}" for segment in index.segments)
-    return paths
+        yield from (f"_indices/{segment.uuid}" for segment in index.segments)
+
+
+def _files_of_fragment(metadata: Any) -> Iterator[str]:
+    for file in metadata.files:
+        path = file._path  # the public property of the same name defines a class on every call
+        yield f"data/{path}"
+        yield f"data/{os.path.splitext(path)[0]}"  # large blobs lie in a folder beside the file
+    yield from _deletions_of_fragment(metadata)
+
+
+def _deletions_of_fragment(metadata: Any) -> Iterator[str]:
+    if metadata.deletion_file is not None:
+        yield str(metadata.deletion_file.path(metadata.id))
 
 
 def _on_disk(paths: Iterable[str]) -> list[str]:

@@ -11,12 +11,12 @@ Durability = Literal["full", "os"]
 
 
 def sync_files(paths: Iterable[str]) -> None:
-    """Syncs files, then the folders that name them: a file without its directory entry is lost too."""
-    folders: set[str] = set()
-    for path in paths:
+    """Syncs files, then the folders that name them: a file without its directory entry is lost too. Each once."""
+    wanted = dict.fromkeys(paths)
+    folders = {os.path.dirname(path) for path in wanted}
+    for path in wanted.keys() - folders:
         _sync(path, os.O_RDONLY)
-        folders.add(os.path.dirname(path))
-    for folder in sorted(folders):
+    for folder in sorted(folders, reverse=True):  # the deepest first
         _sync(folder, os.O_RDONLY | os.O_DIRECTORY)
 
 

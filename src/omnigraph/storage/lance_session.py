@@ -6,6 +6,7 @@ builds) opens its own with `open_for_change`; Lance would otherwise move a handl
 
 from __future__ import annotations
 
+import json
 import os
 import threading
 from collections import OrderedDict
@@ -19,6 +20,7 @@ from lance import Index, LanceDataset, LanceOperation, Transaction
 from lance.fragment import write_fragments
 from lance.lance import _Session as Session
 
+from omnigraph.storage import layout
 from omnigraph.storage.lance_errors import without_panics
 from omnigraph.storage.root import Root
 
@@ -44,6 +46,18 @@ def session() -> Any:
         return _session
 
 
+def _hinted_version(folder: str) -> int:
+    """What Lance's own hint says, if that version exists. A hint may be late or torn; then it counts for nothing."""
+    try:
+        with open(f"{folder}/_versions/latest_version_hint.json", "rb") as file:
+            hint = json.loads(file.read())["version"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return 0
+    if not isinstance(hint, int) or not os.path.exists(layout.manifest_file(folder, hint)):
+        return 0
+    return hint
+
+
 class Handles:
     """Read handles of one graph, keyed by (path, version). Thread-safe."""
 
@@ -60,11 +74,31 @@ class Handles:
                 self._by_version.move_to_end(key)
                 return self._by_version[key]
         handle = self.open_for_change(path, version)
+        self.keep(path, handle)
+        return handle
+
+    def keep(self, path: str, handle: Dataset) -> None:
+        """Shares a handle from now on, for example the one that a commit gave back. Nobody may move it any more."""
         with self._lock:
-            self._by_version[key] = handle
+            self._by_version[(path, int(handle.version))] = handle
             if len(self._by_version) > HANDLES_MAX:
                 self._by_version.popitem(last=False)
-        return handle
+
+    def newest_version(self, path: str, handle: Dataset) -> int:
+        """The newest version of the lineage that this handle is of.
+
+        Lance lists all versions of a local table for that, 4 ms after 10,000 of them. Versions are made one after the
+        other, so the first name that is missing tells the same; the hint that Lance leaves starts the search.
+        """
+        if not self._root.is_local:
+            return int(handle.latest_version)
+        known = int(handle.version)
+        if not os.path.exists(self._root.join(layout.manifest_file(path, known))):
+            return int(handle.latest_version)
+        newest = max(known, _hinted_version(self._root.join(path)))
+        while os.path.exists(self._root.join(layout.manifest_file(path, newest + 1))):
+            newest += 1
+        return newest
 
     def open_for_change(self, path: str, version: int | None = None, *, block_bytes: int | None = None) -> Dataset:
         """A handle of the caller's own, at a version or the newest one. `block_bytes` is the least that a read asks."""

@@ -102,7 +102,7 @@ class ManifestStore:
             loaded = self._read(branch, identifier, None, None)
         else:
             with translated(self._root.join(layout.MANIFEST)):
-                newest = warm.handle.latest_version
+                newest = self._handles.newest_version(self._path(branch), warm.handle)
             if newest == warm.version:
                 return warm
             loaded = self._read(branch, identifier, newest, warm)

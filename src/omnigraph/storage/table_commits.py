@@ -10,7 +10,7 @@ from typing import Any
 
 from omnigraph.model.errors import Conflict, Internal, TableDrift
 from omnigraph.storage import layout
-from omnigraph.storage.created_files import sync_version
+from omnigraph.storage.created_files import sync_commit, sync_version
 from omnigraph.storage.durability import Durability
 from omnigraph.storage.failpoints import Point, reach
 from omnigraph.storage.lance_errors import Fault, classify, translate, translated, without_panics
@@ -48,26 +48,27 @@ class TableCommits:
             if classify(error) is Fault.CONFLICT:
                 raise StaleEffect(f"table '{pin.table_key}' moved past version {pin.version}") from error
             raise translate(error, uri) from error
-        self._prove_ours(effect, new, uri)
+        self._prove_ours(effect, new)
         with translated(uri):
-            if self._root.is_local and self._durability == "full":
+            durable = self._root.is_local and self._durability == "full"
+            if durable and not sync_commit(new, effect.transaction.operation):
                 sync_version(handle, new)
             row_count = int(new.count_rows())
+        self._handles.keep(pin.path, new)
         reach(Point.TABLE_COMMITTED)
         return published_version(effect, row_count, self._root)
 
     def _require_head_at_pin(self, effect: StagedEffect, handle: Any, uri: str) -> None:
         with translated(uri):
-            newest = int(handle.latest_version)
+            newest = self._handles.newest_version(effect.pin.path, handle)
         if newest > effect.pin.version:
             raise TableDrift(
                 f"table '{effect.pin.table_key}' is at version {newest} but the graph shows {effect.pin.version}"
             )
 
-    def _prove_ours(self, effect: StagedEffect, new: Any, uri: str) -> None:
-        with translated(uri):
-            landed = new.read_transaction(int(new.version))
-        if int(new.version) != effect.commits_as or landed.uuid != effect.transaction_id:
+    def _prove_ours(self, effect: StagedEffect, new: Any) -> None:
+        """A version is made by one commit alone: if ours made pin + 1, then nothing lies between it and the pin."""
+        if int(new.version) != effect.commits_as:
             raise Internal(
                 f"commit of '{effect.pin.table_key}' landed as version {new.version} instead of {effect.commits_as}",
                 "another program writes to this graph without taking its lease",

@@ -144,7 +144,7 @@ class Tables:
     def head_version(self, pin: TablePin) -> int:
         """The newest version of the pin's lineage, published or not."""
         with translated(f"{self._root_uri}/{pin.path}"):
-            return int(self._handles.at(pin.path, pin.version).latest_version)
+            return self._handles.newest_version(pin.path, self._handles.at(pin.path, pin.version))
 
 
 def _index_info(index: Any) -> IndexInfo:
