@@ -16,16 +16,36 @@ from omnigraph.write.findings import Offence, offence
 
 
 def check_endpoints(edge: EdgeType, changes: ChangeSet, view: CommittedView) -> Iterator[Offence]:
-    """First the edges of the change, then the committed ones that it keeps."""
+    """First the edges of the change, then the committed ones that it keeps; sources before targets."""
     change = changes.tables.get(edge.table_key)
-    for column, node_name in (("src", edge.from_type), ("dst", edge.to_type)):
+    missing = _missing_ends(edge, changes, view)
+    for column, node_name in _ends(edge):
         node_key = TableKey("node", node_name)
         nodes = changes.tables.get(node_key)
-        if change is not None and change.rows is not None and change.rows.num_rows:
-            yield from _of_change(edge, column, change, node_key, nodes, view)
+        if change is not None and node_name in missing:
+            yield from _of_change(edge, column, change, node_key, missing[node_name])
         replaced = change is not None and change.mode == "overwrite"
         if nodes is not None and not replaced:
             yield from _of_survivors(edge, column, change, nodes, view)
+
+
+def _ends(edge: EdgeType) -> tuple[tuple[str, str], tuple[str, str]]:
+    return ("src", edge.from_type), ("dst", edge.to_type)
+
+
+def _missing_ends(edge: EdgeType, changes: ChangeSet, view: CommittedView) -> dict[str, pa.Array]:
+    """Per node type the ends that the change's edges lack. One question per type, also when both ends are of it."""
+    change = changes.tables.get(edge.table_key)
+    if change is None or change.rows is None or not change.rows.num_rows:
+        return {}
+    missing = {}
+    for node_name in dict.fromkeys(name for _, name in _ends(edge)):
+        columns = [change.rows[column].combine_chunks() for column, name in _ends(edge) if name == node_name]
+        key = TableKey("node", node_name)
+        lacking = missing_nodes(pa.concat_arrays(columns), key, changes.tables.get(key), view)
+        if len(lacking):
+            missing[node_name] = lacking
+    return missing
 
 
 def missing_nodes(ids: pa.Array, key: TableKey, change: TableChange | None, view: CommittedView) -> pa.Array:
@@ -44,13 +64,10 @@ def missing_nodes(ids: pa.Array, key: TableKey, change: TableChange | None, view
 
 
 def _of_change(
-    edge: EdgeType, column: str, change: TableChange, node_key: TableKey, nodes: TableChange | None, view: CommittedView
+    edge: EdgeType, column: str, change: TableChange, node_key: TableKey, missing: pa.Array
 ) -> Iterator[Offence]:
     assert change.rows is not None
     ends = change.rows[column].combine_chunks()
-    missing = missing_nodes(ends, node_key, nodes, view)
-    if not len(missing):
-        return
     for row in np.flatnonzero(pc.is_in(ends, value_set=missing).to_numpy(zero_copy_only=False)).tolist():
         yield _offence(edge, column, ends[row].as_py(), node_key, change, (row,), None)
 
