@@ -4,7 +4,7 @@ RUN := .venv/bin/python
 TESTS ?= tests
 WORKERS ?= 2
 
-.PHONY: demo test fuzz check format bench lock setup clean
+.PHONY: demo test fuzz soak check format bench lock setup clean
 
 setup:
 	@$(PYTHON) tools/bootstrap.py
@@ -17,6 +17,9 @@ test: setup  ## every test
 
 fuzz: setup  ## new random programs for both languages, one minute
 	@$(RUN) tools/fuzz.py --seconds 60
+
+soak: setup  ## random histories of a graph against its model, until you stop it
+	@HYPOTHESIS_PROFILE=soak $(RUN) -m pytest tests/write/test_model.py -q --timeout 0
 
 check: setup  ## format, lint, types, import contracts
 	@$(RUN) -m ruff format --check src tests tools bench demo

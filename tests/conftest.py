@@ -13,6 +13,7 @@ from support.s3_server import S3Server, seaweedfs
 
 # One outcome per commit: random exploration belongs to `make fuzz`, which draws new cases every time.
 settings.register_profile("suite", derandomize=True, deadline=None, print_blob=True)
+settings.register_profile("soak", derandomize=False, deadline=None, print_blob=True, max_examples=1_000_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "suite"))
 
 
