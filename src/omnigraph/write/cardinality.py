@@ -36,11 +36,14 @@ def check_cardinality(edge: EdgeType, changes: ChangeSet, view: CommittedView) -
     node_key = TableKey("node", edge.from_type)
     suspects = touched.take(pa.array(wrong))
     gone = set(missing_nodes(suspects, node_key, changes.tables.get(node_key), view).to_pylist())
-    for position in wrong.tolist():
-        source = touched[position].as_py()
+    blamed = _blamed_rows(change, old, suspects)
+    for place, position in enumerate(wrong.tolist()):
+        source = suspects[place].as_py()
         if source not in gone:
             bound = f"max {card.maximum}" if high[position] else f"min {card.minimum}"
-            yield _offence(edge, change, old, source, int(counts[position]), bound)
+            message = f"@card violation on edge {edge.name}: source '{source}' has {counts[position]} edges ({bound})"
+            rows = tuple(blamed.get(place, ()))
+            yield offence(edge, change, rows, rule="@card", message=message, property_name="src", value=source)
 
 
 def _old_edges(edge: EdgeType, change: TableChange, view: CommittedView) -> pa.Table:
@@ -75,13 +78,16 @@ def _tally(sources: pa.Array, touched: pa.Array) -> np.ndarray[tuple[int], np.dt
     return np.bincount(places, minlength=len(touched)).astype(np.int64)
 
 
-def _offence(edge: EdgeType, change: TableChange, old: pa.Table, source: str, count: int, bound: str) -> Offence:
-    """Blamed are the rows that the source gained and the rows that moved away from it."""
-    rows: tuple[int, ...] = ()
-    if change.rows is not None:
-        gained = pc.equal(change.rows["src"], source)
-        left = old["id"].filter(pc.equal(old["src"], source)).combine_chunks().drop_null()
-        moved = pc.is_in(change.rows["id"], value_set=left)
-        rows = tuple(np.flatnonzero(pc.or_(gained, moved).to_numpy()).tolist())
-    message = f"@card violation on edge {edge.name}: source '{source}' has {count} edges ({bound})"
-    return offence(edge, change, rows, rule="@card", message=message, property_name="src", value=source)
+def _blamed_rows(change: TableChange, old: pa.Table, suspects: pa.Array) -> dict[int, list[int]]:
+    """Per suspect the rows that it gained and the rows that moved away from it, found in one go for all of them."""
+    blamed: dict[int, list[int]] = {}
+    if change.rows is None:
+        return blamed
+    gained = pc.index_in(change.rows["src"].combine_chunks(), value_set=suspects)
+    left = old.filter(pc.is_in(old["src"], value_set=suspects))
+    origin = pc.index_in(change.rows["id"].combine_chunks(), value_set=left["id"].combine_chunks())
+    lost = pc.index_in(left["src"].combine_chunks(), value_set=suspects).take(origin)
+    for places in (gained, lost):
+        for row in np.flatnonzero(places.is_valid().to_numpy(zero_copy_only=False)).tolist():
+            blamed.setdefault(places[row].as_py(), []).append(row)
+    return {place: sorted(set(rows)) for place, rows in blamed.items()}
