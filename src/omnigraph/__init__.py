@@ -1,8 +1,8 @@
 """OmniGraph: a typed property graph on Lance, with branches, commits and merges over the whole graph.
 
-    import omnigraph as og
-    graph = og.init("people.omni", schema="people.pg")
-    graph = og.open("people.omni")
+import omnigraph as og
+graph = og.init("people.omni", schema="people.pg")
+graph = og.open("people.omni")
 """
 
 from __future__ import annotations

@@ -273,9 +273,7 @@ def _require_head_at_pin(storage: GraphStorage, pin: TablePin) -> None:
         )
 
 
-def _intent(
-    storage: GraphStorage, base: WriteBase, request: WriteRequest, effects: list[StagedEffect]
-) -> Sidecar:
+def _intent(storage: GraphStorage, base: WriteBase, request: WriteRequest, effects: list[StagedEffect]) -> Sidecar:
     py: dict[str, Json] = {
         "kind": request.kind,
         "schema_ir_hash": base.schema.ir_hash,

@@ -120,9 +120,7 @@ class MutationRun:
 
     def _incident(self, edge: EdgeType, node_name: str, ids: list[str]) -> list[str]:
         """The edges of a type that start or end at one of these nodes."""
-        columns = [
-            column for column, end in (("src", edge.from_type), ("dst", edge.to_type)) if end == node_name
-        ]
+        columns = [column for column, end in (("src", edge.from_type), ("dst", edge.to_type)) if end == node_name]
         found: dict[str, None] = {}
         for start in range(0, len(ids), PROBE_CHUNK_KEYS):
             chunk = tuple(ids[start : start + PROBE_CHUNK_KEYS])
