@@ -16,6 +16,7 @@ import pyarrow as pa
 from omnigraph.model.errors import KeyConflict, OmniGraphError
 from omnigraph.model.format_version import DATA_STORAGE_VERSION
 from omnigraph.storage.failpoints import Point, reach
+from omnigraph.storage.key_map import key_maps
 from omnigraph.storage.lance_errors import translated
 from omnigraph.storage.lance_session import Index, LanceOperation, Transaction, write_fragments
 from omnigraph.storage.manifest_state import TablePin
@@ -145,6 +146,9 @@ def stage_indexes(table: Table, specs: Sequence[IndexSpec]) -> StagedEffect:
 def existing_ids(table: Table, ids: Iterable[str], *, use_index: bool = True) -> set[str]:
     """Which of these ids the table has."""
     wanted = list(dict.fromkeys(ids))
+    known = key_maps().present(table, wanted) if len(wanted) <= PROBE_CHUNK_KEYS else None
+    if known is not None:
+        return known
     found: set[str] = set()
     for start in range(0, len(wanted), PROBE_CHUNK_KEYS):
         chunk = wanted[start : start + PROBE_CHUNK_KEYS]
@@ -164,7 +168,7 @@ def _staged(kind: EffectKind, table: Table, transaction: Any) -> StagedEffect:
 
 def _written(table: Table, rows: Rows, mode: str, storage_options: dict[str, str] | None) -> Any:
     with translated(table.uri):
-        return write_fragments(
+        transaction: Any = write_fragments(
             rows,
             table.handle,
             mode=mode,
@@ -173,6 +177,10 @@ def _written(table: Table, rows: Rows, mode: str, storage_options: dict[str, str
             allow_external_blob_outside_bases=True,
             storage_options=storage_options,
         )
+    fragments = transaction.operation.fragments
+    if isinstance(rows, pa.Table) and rows.num_rows <= UPSERT_BY_INDEX_ROWS_MAX and len(fragments) == 1:
+        key_maps().announced.announce(str(fragments[0].files[0]._path), rows["id"].to_pylist())
+    return transaction
 
 
 def _deletion(table: Table, addresses: list[int], sql: str) -> Any:

@@ -36,6 +36,11 @@ class Table:
         self._handle = handle
 
     @property
+    def base_uri(self) -> str:
+        """The address of the table itself, whatever lineage this is."""
+        return self.uri.removesuffix(self.pin.path) + self.pin.location
+
+    @property
     def schema(self) -> pa.Schema:
         schema: pa.Schema = self._handle.schema
         return schema
