@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 
 import pytest
+
+from omnigraph.graph import Graph
 from support.people import lines
 from support.rust_graphs import rust_graph
 from support.self_check import check_layout
-
-from omnigraph.graph import Graph
 
 TYPES = {"people": "Person", "branches": "Person", "evolved": "Human"}
 CRASHED = ["armed", "partial", "effects", "published", "merge", "schema-before"]

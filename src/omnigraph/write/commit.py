@@ -44,6 +44,7 @@ from omnigraph.storage import (
 )
 from omnigraph.storage.failpoints import InjectedFault
 from omnigraph.write.changes import ChangeSet
+from omnigraph.write.composite_keys import refuse_foreign_ids
 from omnigraph.write.effects import stage
 from omnigraph.write.gates import window
 from omnigraph.write.recovery import recover_branch, resolve
@@ -110,6 +111,7 @@ def write(storage: GraphStorage, request: WriteRequest, schema: Callable[[], Acc
             return earlier
         _check_precondition(base.loaded, request)
         changes = request.prepare(base)
+        refuse_foreign_ids(storage, base.pins(), base.schema.catalog, changes)
         try:
             return _commit(storage, base, request, changes)
         except ReadSetChanged:
