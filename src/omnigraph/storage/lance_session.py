@@ -17,14 +17,24 @@ os.environ.setdefault("LANCE_INCLUDE_VECTOR_CENTROIDS", "false")
 
 import lance
 from lance import Index, LanceDataset, LanceOperation, Transaction
-from lance.fragment import write_fragments
+from lance.fragment import RowIdSequence, write_fragments
 from lance.lance import _Session as Session
 
 from omnigraph.storage import layout
 from omnigraph.storage.lance_errors import without_panics
 from omnigraph.storage.root import Root
 
-__all__ = ["Dataset", "Handles", "Index", "LanceDataset", "LanceOperation", "Transaction", "session", "write_fragments"]
+__all__ = [
+    "Dataset",
+    "Handles",
+    "Index",
+    "LanceDataset",
+    "LanceOperation",
+    "RowIdSequence",
+    "Transaction",
+    "session",
+    "write_fragments",
+]
 
 HANDLES_MAX = 256
 INDEX_CACHE_BYTES = 512 * 1024 * 1024

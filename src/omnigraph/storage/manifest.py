@@ -12,7 +12,7 @@ import json
 import logging
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from omnigraph.model.errors import (
@@ -27,13 +27,14 @@ from omnigraph.model.errors import (
 from omnigraph.model.format_version import INTERNAL_SCHEMA_VERSION
 from omnigraph.model.identifiers import MAIN, SCHEMA_APPLY_LOCK
 from omnigraph.storage import layout
-from omnigraph.storage.created_files import sync_version
+from omnigraph.storage.created_files import sync_commit, sync_version
 from omnigraph.storage.durability import Durability
 from omnigraph.storage.failpoints import Point, reach
 from omnigraph.storage.lance_errors import Fault, classify, translate, translated
 from omnigraph.storage.lance_session import Dataset, Handles
-from omnigraph.storage.manifest_rows import READ_COLUMNS, STAMP_KEY, ManifestRow, decode, encode
+from omnigraph.storage.manifest_rows import READ_COLUMNS, STAMP_KEY, ManifestRow, decode
 from omnigraph.storage.manifest_state import ManifestState, fold_rows
+from omnigraph.storage.manifest_writes import HeadPlace, find_head, merge_rows, only_moves_head, swap_head
 from omnigraph.storage.objects import ObjectStore
 from omnigraph.storage.root import Root
 
@@ -67,6 +68,7 @@ class LoadedManifest:
     state: ManifestState
     fragments: frozenset[tuple[int, str]]
     handle: Any  # the Lance handle of this version; shared, so nobody may move it
+    head_place: HeadPlace | None = field(default=None, compare=False)  # where the head row lies, once that is known
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,28 +156,34 @@ class ManifestStore:
     def commit(self, base: LoadedManifest, rows: Sequence[ManifestRow]) -> LoadedManifest:
         """Writes rows on top of `base` in one Lance commit, or raises `CommitLost`.
 
-        This goes through `merge_insert(...).execute()`, the only call of Lance that compares and swaps single rows.
         Lance is told to retry zero times: it would replay our rows over a state that nobody checked.
         """
         path = self._path(base.branch)
-        handle = copy.copy(base.handle)
         try:
-            (
-                handle.merge_insert("object_id")
-                .when_matched_update_all()
-                .when_not_matched_insert_all()
-                .conflict_retries(0)
-                .use_index(False)
-                .execute(encode(rows))
-            )
+            loaded = self._swap_head(base, rows) or self._merge(base, rows)
         except (OSError, ValueError, RuntimeError) as error:
             if classify(error) is Fault.CONFLICT:
                 raise CommitLost from error
             raise translate(error, self._root.join(path)) from error
-        self._sync(base.handle, handle)
-        loaded = self._after(base, handle, rows)
         self._keep(loaded)
         return loaded
+
+    def _swap_head(self, base: LoadedManifest, rows: Sequence[ManifestRow]) -> LoadedManifest | None:
+        """The fast way; None when it does not fit these rows."""
+        if not only_moves_head(base.branch, rows, base.state):
+            return None
+        place = base.head_place or find_head(base.handle, base.branch)
+        if place is None:
+            return None
+        swapped = swap_head(base.handle, place, rows, self._root.lance_options)
+        self._sync(base.handle, swapped.handle, swapped.operation)
+        return replace(self._after(base, swapped.handle, rows), head_place=swapped.place)
+
+    def _merge(self, base: LoadedManifest, rows: Sequence[ManifestRow]) -> LoadedManifest:
+        handle = copy.copy(base.handle)
+        merge_rows(handle, rows)
+        self._sync(base.handle, handle)
+        return self._after(base, handle, rows)
 
     def compact(self, base: LoadedManifest) -> LoadedManifest:
         """The same rows in one fragment. The caller holds the branch's lease: a publish must not run beside it."""
@@ -260,15 +268,16 @@ class ManifestStore:
             return self._read(base.branch, base.identifier, int(handle.version), None)
         return self._loaded(base.branch, base.identifier, handle, base.state.fold(rows))
 
-    def _sync(self, before: Dataset, after: Dataset) -> None:
+    def _sync(self, before: Dataset, after: Dataset, operation: Any = None) -> None:
         if self._root.is_local and self._durability == "full":
             with translated(str(after.uri)):
-                sync_version(before, after)
+                if not sync_commit(after, operation):
+                    sync_version(before, after)
 
 
 def _fragment_name(fragment: Any) -> tuple[int, str]:
     files = fragment.metadata.files
-    return (int(fragment.fragment_id), str(files[0].path) if files else "")
+    return (int(fragment.fragment_id), str(files[0]._path) if files else "")
 
 
 def _parse_ref(branch: str, data: bytes) -> BranchRef:

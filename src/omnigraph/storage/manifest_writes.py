@@ -1,0 +1,130 @@
+"""How rows get into `__manifest`: two ways that both lose when another publish was first, and never land twice.
+
+`merge_rows` is Lance's merge-insert, the only call that compares and swaps single rows by their key. It plans a join of
+the whole table: 6 to 9 ms, growing with the rows and with 0.3 ms per fragment.
+
+`swap_head` is for what almost every publish is: new rows, and the one head row of the branch replaced. It deletes the
+old head row at its known place and adds all rows as one fragment, in one transaction. Every publish on a branch
+deletes exactly that row, and Lance refuses the second of two transactions that change the deletions of one fragment: so
+the head row is compared and swapped, in 2 to 3 ms whatever the length of history. Row ids and creation versions come
+out as merge-insert makes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from omnigraph.storage.lance_errors import without_panics
+from omnigraph.storage.lance_session import (
+    Dataset,
+    LanceDataset,
+    LanceOperation,
+    RowIdSequence,
+    Transaction,
+    write_fragments,
+)
+from omnigraph.storage.manifest_rows import (
+    HEAD_PREFIX,
+    GraphCommit,
+    GraphHead,
+    ManifestRow,
+    TableRegistration,
+    TableTombstone,
+    TableVersion,
+    encode,
+)
+from omnigraph.storage.manifest_state import ManifestState
+from omnigraph.storage.predicates import Compare, to_sql
+
+
+@dataclass(frozen=True, slots=True)
+class HeadPlace:
+    """Where the head row of a branch lies in one version."""
+
+    fragment_id: int
+    offset: int
+    row_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class HeadSwapped:
+    """The version that a swap made: its handle, what it did, and where the head row lies now."""
+
+    handle: Any
+    operation: Any
+    place: HeadPlace
+
+
+def merge_rows(handle: Dataset, rows: Sequence[ManifestRow]) -> None:
+    """Inserts and replaces rows by their `object_id`. Moves the handle."""
+    (
+        handle.merge_insert("object_id")
+        .when_matched_update_all()
+        .when_not_matched_insert_all()
+        .conflict_retries(0)
+        .use_index(False)
+        .execute(encode(rows))
+    )
+
+
+def only_moves_head(branch: str, rows: Sequence[ManifestRow], state: ManifestState) -> bool:
+    """True when the rows replace the head row of this branch and are new otherwise: then `swap_head` may write them."""
+    heads = [row for row in rows if isinstance(row, GraphHead)]
+    if [row.branch for row in heads] != [branch] or branch not in state.heads:
+        return False
+    others = {row.object_id for row in rows if not isinstance(row, GraphHead)}
+    return len(others) == len(rows) - 1 and not any(_is_known(row, state) for row in rows if row is not heads[0])
+
+
+def _is_known(row: ManifestRow, state: ManifestState) -> bool:
+    match row:
+        case TableRegistration():
+            return row.table_key in state.locations
+        case TableVersion():
+            return row.object_id in state.published
+        case TableTombstone():
+            return row.table_key in state.tombstones
+        case GraphCommit():
+            return row.commit_id in state.commits
+        case GraphHead():
+            return True
+
+
+def find_head(handle: Dataset, branch: str) -> HeadPlace | None:
+    """The place of a branch's head row, by a scan of the keys; None when there is not exactly one."""
+    predicate = to_sql(Compare("object_id", "=", HEAD_PREFIX + branch), handle.schema)
+    found = handle.scanner(columns=["_rowaddr", "_rowid"], filter=predicate).to_table()
+    if found.num_rows != 1:
+        return None
+    address = int(found["_rowaddr"][0].as_py())
+    return HeadPlace(address >> 32, address & 0xFFFFFFFF, int(found["_rowid"][0].as_py()))
+
+
+def swap_head(
+    handle: Dataset, place: HeadPlace, rows: Sequence[ManifestRow], storage_options: dict[str, str] | None = None
+) -> HeadSwapped:
+    """Writes rows of which only the head is there already, at `place`. Leaves the handle where it is."""
+    ordered = sorted(rows, key=lambda row: not isinstance(row, GraphHead))  # rows that keep their row id come first
+    written: Any = write_fragments(
+        encode(ordered), handle, mode="append", return_transaction=True, storage_options=storage_options
+    )
+    added = list(written.operation.fragments)
+    added[0].row_id_meta = RowIdSequence([place.row_id]).to_inline_metadata()
+    rest = handle.get_fragment(place.fragment_id).delete_rows([place.offset])
+    operation = LanceOperation.Update(
+        removed_fragment_ids=[place.fragment_id] if rest is None else [],
+        updated_fragments=[] if rest is None else [rest],
+        new_fragments=added,
+        update_mode="rewrite_rows",
+    )
+    with without_panics():
+        new = LanceDataset.commit(
+            handle,
+            Transaction(int(handle.version), operation),
+            max_retries=0,
+            storage_options=storage_options,
+        )
+    (fragment_id,) = new.fragment_ids() - handle.fragment_ids()
+    return HeadSwapped(new, operation, HeadPlace(int(fragment_id), 0, place.row_id))

@@ -1,0 +1,144 @@
+"""The two ways into `__manifest`: equal results, and of two writers on one base one loses, whichever ways they take.
+
+These are canaries too: the swap of the head row rests on Lance refusing two changes to the deletions of one fragment.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from omnigraph.graph import Graph
+from omnigraph.storage import GraphStorage, Lineage, PublishPlan, manifest, open_storage, publish
+from omnigraph.storage.manifest import CommitLost, LoadedManifest, ManifestStore
+from omnigraph.storage.manifest_rows import ManifestRow, TableVersion
+from omnigraph.storage.manifest_writes import find_head, only_moves_head
+from omnigraph.storage.publish import rows_of
+from support.writers import SCHEMA, write_pair
+
+VERSION_COLUMNS = ["object_id", "_rowid", "_row_created_at_version", "_row_last_updated_at_version"]
+
+
+@pytest.fixture
+def storage(new_root: Callable[[str], str]) -> GraphStorage:
+    uri = new_root("g")
+    Graph.init(uri, SCHEMA, durability="os")
+    return open_storage(uri, durability="os")
+
+
+def plan(actor: str, branch: str = "main") -> PublishPlan:
+    return PublishPlan(branch=branch, lineage=Lineage(actor_id=actor))
+
+
+def by_swap(store: ManifestStore, base: LoadedManifest, rows: Sequence[ManifestRow]) -> LoadedManifest:
+    assert only_moves_head(base.branch, rows, base.state)
+    return store.commit(base, rows)
+
+
+def by_merge(store: ManifestStore, base: LoadedManifest, rows: Sequence[ManifestRow]) -> LoadedManifest:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(manifest, "only_moves_head", lambda *_: False)
+        return store.commit(base, rows)
+
+
+WAYS = {"swap": by_swap, "merge": by_merge}
+
+
+@pytest.mark.parametrize("second", WAYS)
+@pytest.mark.parametrize("first", WAYS)
+def test_of_two_writers_on_one_base_the_second_loses(storage: GraphStorage, first: str, second: str) -> None:
+    write_pair(storage)
+    base = storage.manifest.load()
+    WAYS[first](storage.manifest, base, rows_of(plan("first"), base)[1])
+    with pytest.raises(CommitLost):
+        WAYS[second](storage.manifest, base, rows_of(plan("second"), base)[1])
+    after = open_storage(storage.root.uri).manifest.load()
+    assert after.version == base.version + 1
+    assert after.state.head is not None
+    assert after.state.head.actor_id == "first"
+
+
+def test_a_swap_after_a_compaction_loses_instead_of_being_rebased(storage: GraphStorage) -> None:
+    for _ in range(3):
+        write_pair(storage)
+    base = storage.manifest.load()
+    open_storage(storage.root.uri, durability="os").manifest.compact(base)
+    with pytest.raises(CommitLost):
+        by_swap(storage.manifest, base, rows_of(plan("late"), base)[1])
+
+
+def test_of_many_threads_on_one_base_one_wins_each_round(storage: GraphStorage) -> None:
+    for number in range(6):
+        base = storage.manifest.load()
+        outcomes: list[str] = []
+        start = threading.Barrier(8)
+
+        def race(name: str, base: LoadedManifest, start: threading.Barrier, outcomes: list[str]) -> None:
+            store = open_storage(storage.root.uri, durability="os").manifest
+            rows = rows_of(plan(name), base)[1]
+            start.wait()
+            try:
+                store.commit(base, rows)
+            except CommitLost:
+                return
+            outcomes.append(name)
+
+        threads = [threading.Thread(target=race, args=(f"{number}-{each}", base, start, outcomes)) for each in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        now = storage.manifest.load()
+        assert len(outcomes) == 1
+        assert (now.version, now.state.head.actor_id) == (base.version + 1, outcomes[0])  # type: ignore[union-attr]
+
+
+def test_both_ways_leave_the_same_rows_ids_and_versions(tmp_path: Path) -> None:
+    shown = []
+    for name, way in WAYS.items():
+        Graph.init(str(tmp_path / name), SCHEMA, durability="os")
+        store = open_storage(str(tmp_path / name), durability="os").manifest
+        for number in range(4):
+            base = store.load()
+            lineage = Lineage(commit_id=f"01J{number:023d}", created_at=number)
+            loaded = way(store, base, rows_of(PublishPlan(lineage=lineage), base)[1])
+        rows = loaded.handle.to_table(columns=VERSION_COLUMNS).to_pylist()
+        own = [row for row in rows if not row["object_id"].startswith("01") or row["object_id"].startswith("01J000")]
+        shown.append(sorted(own, key=lambda row: row["object_id"]))
+        loaded.handle.validate()
+    heads = [[row for row in rows if row["object_id"] == "graph_head:main"] for rows in shown]
+    assert heads[0] == heads[1]
+    for rows in shown:
+        for row in rows:
+            row.pop("_rowid")  # new rows are numbered in the order of the batch, which the swap changes
+    assert shown[0] == shown[1]
+
+
+def test_the_state_after_a_swap_equals_a_fresh_read_and_knows_its_head(storage: GraphStorage) -> None:
+    for number in range(3):
+        loaded = publish(storage.manifest, plan(str(number))).manifest
+        fresh = open_storage(storage.root.uri).manifest.load()
+        assert (fresh.version, fresh.state, fresh.fragments) == (loaded.version, loaded.state, loaded.fragments)
+        assert loaded.head_place == find_head(fresh.handle, "main")
+
+
+def test_the_first_publish_of_a_branch_and_a_handoff_are_merged(storage: GraphStorage) -> None:
+    write_pair(storage)
+    Graph(storage).create_branch("fresh")
+    fresh = storage.manifest.load("fresh")
+    assert not only_moves_head("fresh", rows_of(plan("a", "fresh"), fresh)[1], fresh.state), "there is no head row yet"
+    main = storage.manifest.load()
+    newest = main.state.newest["node:Person"]
+    moved: TableVersion = replace(newest, table_branch="elsewhere")
+    rows = rows_of(PublishPlan(changes=(moved,), lineage=Lineage()), main)[1]
+    assert not only_moves_head("main", rows, main.state), "a published row is replaced"
+    assert storage.manifest.commit(main, rows).state.newest["node:Person"].table_branch == "elsewhere"
+    first = publish(storage.manifest, plan("a", "fresh"))
+    assert first.manifest.state.heads["fresh"].head_commit_id == first.commit.commit_id
+    second = publish(storage.manifest, plan("b", "fresh"))
+    assert second.manifest.head_place is not None
+    assert open_storage(storage.root.uri).manifest.load("fresh").state == second.manifest.state
