@@ -45,8 +45,8 @@ class ObjectStore(Protocol):
     def has_any(self, folder: str) -> bool:
         """True when anything lies below this folder."""
 
-    def delete(self, path: str) -> None:
-        """Removes the object; a missing one is already removed."""
+    def delete(self, path: str, *, lasting: bool = True) -> None:
+        """Removes the object; a missing one is already removed. Unless `lasting`, a power cut may bring it back."""
 
     def delete_tree(self, folder: str) -> None:
         """Removes everything below a folder."""

@@ -85,14 +85,15 @@ class LocalObjects:
         except OSError as error:
             raise storage_error(error, self._at(folder)) from error
 
-    def delete(self, path: str) -> None:
+    def delete(self, path: str, *, lasting: bool = True) -> None:
         try:
             os.unlink(self._at(path))
         except FileNotFoundError:
             return
         except OSError as error:
             raise storage_error(error, self._at(path)) from error
-        self._settle(path)
+        if lasting:
+            self._settle(path)
 
     def delete_tree(self, folder: str) -> None:
         try:

@@ -80,7 +80,7 @@ class S3Objects:
         with self._errors(folder):
             return any(len(page) > 0 for page in obstore.list(self._store, folder, chunk_size=1))
 
-    def delete(self, path: str) -> None:
+    def delete(self, path: str, *, lasting: bool = True) -> None:
         with self._errors(path):
             try:
                 obstore.delete(self._store, path)

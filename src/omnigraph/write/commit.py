@@ -334,7 +334,7 @@ def _publish(
 def _disarm(storage: GraphStorage, sidecar: Sidecar) -> None:
     """The write has happened; a sidecar that cannot be removed now is recognised as done by the next writer."""
     try:
-        delete_sidecar(storage.objects, sidecar.operation_id)
+        delete_sidecar(storage.objects, sidecar.operation_id, lasting=False)
     except (OmniGraphError, InjectedFault) as error:
         _log.warning("sidecar %s stays behind: %s", sidecar.operation_id, error)
 

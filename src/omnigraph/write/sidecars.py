@@ -106,10 +106,13 @@ def write_sidecar(objects: ObjectStore, sidecar: Sidecar) -> None:
     objects.write(sidecar_path(sidecar.operation_id), encode(sidecar))
 
 
-def delete_sidecar(objects: ObjectStore, operation_id: str) -> None:
-    """The write is resolved. Deleting a file that is gone succeeds."""
+def delete_sidecar(objects: ObjectStore, operation_id: str, *, lasting: bool = True) -> None:
+    """The write is resolved. Deleting a file that is gone succeeds.
+
+    The sidecar of a write that is visible need not be gone for good: if it comes back, it is recognised as done.
+    """
     reach(Point.SIDECAR_DELETE)
-    objects.delete(sidecar_path(operation_id))
+    objects.delete(sidecar_path(operation_id), lasting=lasting)
 
 
 def read_sidecar(objects: ObjectStore, operation_id: str) -> Sidecar | None:
