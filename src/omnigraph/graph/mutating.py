@@ -69,6 +69,7 @@ def mutate(storage: GraphStorage, schema: Callable[[], AcceptedSchema], mutation
         idempotency_key=mutation.idempotency_key,
         request_digest=_digest_of(mutation) if mutation.idempotency_key is not None else None,
         prepares_again=_ir(compiled).is_insert_only,
+        brief=True,
     )
     receipt = write(storage, request, schema)
     counts = (mutated[-1].affected_nodes, mutated[-1].affected_edges) if mutated else (0, 0)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 
 from omnigraph.model.errors import (
@@ -46,7 +47,7 @@ from omnigraph.storage.failpoints import InjectedFault
 from omnigraph.write.changes import ChangeSet
 from omnigraph.write.composite_keys import refuse_foreign_ids
 from omnigraph.write.effects import stage
-from omnigraph.write.gates import window
+from omnigraph.write.gates import is_busy, window
 from omnigraph.write.recovery import recover_branch, resolve
 from omnigraph.write.sidecars import Sidecar, SidecarPin, delete_sidecar, list_sidecars, write_sidecar
 
@@ -87,6 +88,7 @@ class WriteRequest:
     idempotency_key: str | None = None
     request_digest: str | None = None
     prepares_again: bool = False
+    brief: bool = False  # small enough to be prepared while others wait for the branch
     publishes_empty: bool = False
     extra: Mapping[str, Json] = field(default_factory=dict)
 
@@ -101,30 +103,47 @@ class Receipt:
 
 
 def write(storage: GraphStorage, request: WriteRequest, schema: Callable[[], AcceptedSchema]) -> Receipt:
-    """Carries out a write. Work that only adds is prepared again when it lost a race; anything else is a conflict."""
+    """Carries out a write. Work that only adds is prepared again when it lost a race; anything else is a conflict.
+
+    Brief work on a busy branch queues first and is prepared while it holds the branch: nothing can overtake it, and
+    nothing is prepared in vain.
+    """
     storage.require_writable()
     for attempt in range(1 + PREPARE_AGAIN_MAX):
-        _heal(storage, request.branch)
-        base = WriteBase(request.branch, storage.manifest.load(request.branch), schema())
-        earlier = _replay(base.loaded, request)
-        if earlier is not None:
-            return earlier
-        _check_precondition(base.loaded, request)
-        changes = request.prepare(base)
-        refuse_foreign_ids(storage, base.pins(), base.schema.catalog, changes)
+        if request.brief and is_busy(storage, request.branch):
+            with window(storage, request.branch) as lease:
+                _recover(storage, request.branch, lease)
+                return _attempt(storage, request, schema, lease)
+        if _pending(storage, request.branch):
+            with window(storage, request.branch) as lease:
+                _recover(storage, request.branch, lease)
         try:
-            return _commit(storage, base, request, changes)
+            return _attempt(storage, request, schema, None)
         except ReadSetChanged:
             if not request.prepares_again or request.if_commit is not None or attempt == PREPARE_AGAIN_MAX:
                 raise
     raise AssertionError("the loop returns or raises")
 
 
-def _heal(storage: GraphStorage, branch: str) -> None:
+def _attempt(
+    storage: GraphStorage, request: WriteRequest, schema: Callable[[], AcceptedSchema], held: HeldLeases | None
+) -> Receipt:
+    """Prepares against the newest commit and commits. With `held`, the caller has the branch already."""
+    base = WriteBase(request.branch, storage.manifest.load(request.branch), schema())
+    earlier = _replay(base.loaded, request)
+    if earlier is not None:
+        return earlier
+    _check_precondition(base.loaded, request)
+    changes = request.prepare(base)
+    refuse_foreign_ids(storage, base.pins(), base.schema.catalog, changes)
+    return _commit(storage, base, request, changes, held)
+
+
+def _recover(storage: GraphStorage, branch: str, lease: HeldLeases) -> None:
     """Whoever is about to write a branch first resolves what a dead writer left on it."""
-    if _pending(storage, branch):
-        with window(storage, branch) as lease:
-            recover_branch(storage, branch, lease.check, sidecars=_pending(storage, branch))
+    pending = _pending(storage, branch)
+    if pending:
+        recover_branch(storage, branch, lease.check, sidecars=pending)
 
 
 def _pending(storage: GraphStorage, branch: str) -> list[Sidecar]:
@@ -170,7 +189,9 @@ def _check_precondition(loaded: LoadedManifest, request: WriteRequest) -> None:
         raise PreconditionFailed(loaded.branch, request.if_commit, head.commit_id if head is not None else None)
 
 
-def _commit(storage: GraphStorage, base: WriteBase, request: WriteRequest, changes: ChangeSet) -> Receipt:
+def _commit(
+    storage: GraphStorage, base: WriteBase, request: WriteRequest, changes: ChangeSet, held: HeldLeases | None
+) -> Receipt:
     pins = base.pins()
     moving = changes.changes()
     staged: dict[TableKey, StagedEffect] = {}
@@ -185,7 +206,7 @@ def _commit(storage: GraphStorage, base: WriteBase, request: WriteRequest, chang
         _recheck(storage, request)
         return Receipt(None)
     reach(Point.MUTATION_STAGED)
-    with window(storage, base.branch) as lease:
+    with window(storage, base.branch) if held is None else nullcontext(held) as lease:
         _require_unchanged(storage, base, request)
         for change in moving:
             if not _owns(pins[change.key], base.branch):

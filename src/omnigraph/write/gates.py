@@ -54,6 +54,12 @@ def window(storage: GraphStorage, branch: str, *, wait_s: float = WAIT_MAX_S) ->
         _pass_on(gate)
 
 
+def is_busy(storage: GraphStorage, branch: str) -> bool:
+    """True when other writers of this process hold the branch or queue for it."""
+    gate = _gate_of(storage, branch)
+    return gate.waiting > 0 or gate.lock.locked()
+
+
 def _gate_of(storage: GraphStorage, branch: str) -> _Gate:
     root = os.path.realpath(storage.root.uri) if storage.root.is_local else storage.root.uri
     with _registry:
