@@ -31,8 +31,9 @@ format: setup  ## rewrite the sources in the house's format
 	@$(RUN) -m ruff check --fix -q src tests tools bench demo
 	@$(RUN) -m ruff format src tests tools bench demo
 
-bench: setup  ## every benchmark; figures go to bench/RESULTS.md
-	@$(RUN) -m bench
+bench:  ## every benchmark, beside what it is compared with; BENCH=--quick for a short run
+	@$(PYTHON) tools/bootstrap.py --bench
+	@$(RUN) -m bench $(BENCH)
 
 lock: setup  ## resolve the dependencies again and write requirements.lock
 	@$(RUN) tools/lock.py

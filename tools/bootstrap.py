@@ -1,7 +1,7 @@
 """Set-up on a fresh machine: a virtual environment with the locked dependencies, and a look for Java.
 
 Run by `make` with whatever Python 3.11+ the machine has; uses the standard library alone. Does nothing when the
-environment already matches the lock file.
+environment already matches the lock file. With `--bench` it adds what the benchmarks measure beside us.
 """
 
 from __future__ import annotations
@@ -19,6 +19,9 @@ ROOT = Path(__file__).resolve().parent.parent
 ENVIRONMENT = ROOT / ".venv"
 LOCK = ROOT / "requirements.lock"
 MARK = ENVIRONMENT / ".omnigraph-locked"
+BENCH_LOCK = ROOT / "requirements-bench.lock"
+BENCH_MARK = ENVIRONMENT / ".omnigraph-bench-locked"
+PIP = [str(ENVIRONMENT / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
 JAVA_MAJOR_MIN = 17
 INSTALL_TRIES = 3
 
@@ -27,22 +30,26 @@ def main() -> int:
     if sys.version_info < (3, 11):  # noqa: UP036 — this file is run by whatever Python a machine has
         print(f"error: Python 3.11 or newer is needed, this is {sys.version.split()[0]}", file=sys.stderr)
         return 1
-    if not _is_current():
+    if not _is_current(MARK, LOCK):
         _create_environment()
         _install()
-        MARK.write_text(_digest())
+        MARK.write_text(_digest(LOCK))
+    if "--bench" in sys.argv[1:] and not _is_current(BENCH_MARK, BENCH_LOCK):
+        print("installing what the benchmarks measure beside us")
+        _run([*PIP, "--require-hashes", "-r", str(BENCH_LOCK)])
+        BENCH_MARK.write_text(_digest(BENCH_LOCK))
     _ensure_java()
     return 0
 
 
-def _digest() -> str:
+def _digest(lock: Path) -> str:
     """What the environment was built from: the lock, the project's own metadata, the interpreter and the place."""
-    parts = (LOCK.read_bytes(), (ROOT / "pyproject.toml").read_bytes(), sys.version.encode(), str(ROOT).encode())
+    parts = (lock.read_bytes(), (ROOT / "pyproject.toml").read_bytes(), sys.version.encode(), str(ROOT).encode())
     return hashlib.sha256(b"\0".join(parts)).hexdigest()
 
 
-def _is_current() -> bool:
-    return MARK.exists() and MARK.read_text() == _digest()
+def _is_current(mark: Path, lock: Path) -> bool:
+    return mark.exists() and mark.read_text() == _digest(lock)
 
 
 def _create_environment() -> None:
@@ -53,9 +60,8 @@ def _create_environment() -> None:
 
 def _install() -> None:
     print("installing the locked dependencies (once per lock file)")
-    pip = [str(ENVIRONMENT / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    _run([*pip, "--require-hashes", "-r", str(LOCK)])
-    _run([*pip, "--no-deps", "--no-build-isolation", "--editable", str(ROOT)])
+    _run([*PIP, "--require-hashes", "-r", str(LOCK)])
+    _run([*PIP, "--no-deps", "--no-build-isolation", "--editable", str(ROOT)])
 
 
 def _run(command: list[str]) -> None:
