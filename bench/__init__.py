@@ -1,0 +1,1 @@
+"""Benchmarks: `make bench`, or one of them with `python -m bench.<name>`. Figures and what they mean: RESULTS.md."""
