@@ -17,6 +17,7 @@ from omnigraph.model.errors import (
     CommitNotFound,
     Conflict,
     OpenedReadOnly,
+    Unreachable,
 )
 from omnigraph.storage import open_storage
 from omnigraph.storage.failpoints import InjectedFault, Point, armed
@@ -168,6 +169,21 @@ def test_tx_C39_an_error_after_the_branch_was_made_leaves_a_usable_branch(graph:
         graph.create_branch("b")
     assert graph.branches() == ["b", "main"]
     assert graph.snapshot("b").tables == graph.snapshot("main").tables
+
+
+def test_tx_C40_a_fork_that_cannot_be_removed_does_not_undo_the_deletion(graph: Graph, uri: str) -> None:
+    graph.create_branch("feature")
+    write_pair(open_storage(uri, durability="os"), "feature")
+
+    def fail() -> None:
+        raise Unreachable("the store did not answer")
+
+    with armed(Point.BRANCH_FORKS_DELETING, fail, visit=None):
+        graph.delete_branch("feature")
+    assert graph.branches() == ["main"]
+    graph.create_branch("feature")
+    graph.mutate('query q() { insert Person { name: "Eve" } }', branch="feature")
+    assert graph.snapshot("feature").table(PERSON).row_count == 2, "the leftover fork is replaced by the first write"
 
 
 def test_a_handle_on_a_branch_reads_and_names_that_branch(graph: Graph, uri: str) -> None:

@@ -146,8 +146,9 @@ def test_a_read_only_directory_is_one_clear_error(tmp_path: Path, verb: str) -> 
     path, schema = tmp_path / "g", tmp_path / "s.pg"
     schema.write_text(SCHEMA)
     Graph.init(str(path), SCHEMA)
-    for folder in (tmp_path, *tmp_path.parents[:2]):
-        folder.chmod(0o755)
+    for folder in (tmp_path, *tmp_path.parents):
+        if folder.owner() == path.owner() and folder != folder.parent:
+            folder.chmod(folder.stat().st_mode | 0o755)
     for item in path.rglob("*"):
         item.chmod(0o555 if item.is_dir() else 0o444)
     path.chmod(0o555)

@@ -63,8 +63,10 @@ def test_metadata_is_compact_json_in_the_formats_key_order() -> None:
     texts = encode([VERSION, commit, GraphHead(branch="b", head_commit_id="h", parent_commit_id="p")])["metadata"]
     assert texts.to_pylist() == [
         '{"manifest_path":"data/g/x.manifest","manifest_size":null,"e_tag":null,"naming_scheme":"V2"}',
-        '{"parent_commit_id":"01JY","merged_parent_commit_id":"01JX","actor_id":"act-alice",'
-        '"created_at":1751200000123456,"py":{"kind":"load"}}',
+        (
+            '{"parent_commit_id":"01JY","merged_parent_commit_id":"01JX","actor_id":"act-alice",'
+            '"created_at":1751200000123456,"py":{"kind":"load"}}'
+        ),
         '{"head_commit_id":"h","parent_commit_id":"p"}',
     ]
 

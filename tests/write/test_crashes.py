@@ -1,7 +1,7 @@
 """A write that dies at any place is applied or not applied, and the next writer is never in its way.
 
-The process that writes is really killed. "Next" is what the next read-write open, or the next write of a handle that was
-open all the time, makes of it.
+The process that writes is really killed. "Next" is what the next read-write open, or the next write of a handle that
+was open all the time, makes of it.
 """
 
 from __future__ import annotations

@@ -53,6 +53,8 @@ from omnigraph.write.sidecars import Sidecar, SidecarPin, delete_sidecar, list_s
 
 PREPARE_AGAIN_MAX = 32
 """How often work that only adds is prepared again when another commit was first."""
+PREPARE_IN_WINDOW_AFTER = 4
+"""After this many lost races long work holds the branch while it prepares; brief work does so after the first."""
 TRANSPARENT_KINDS = frozenset({"ensure_indices", "optimize"})
 """Commits that change no entity: `if_commit` looks through them."""
 _log = logging.getLogger("omnigraph.write")
@@ -105,12 +107,13 @@ class Receipt:
 def write(storage: GraphStorage, request: WriteRequest, schema: Callable[[], AcceptedSchema]) -> Receipt:
     """Carries out a write. Work that only adds is prepared again when it lost a race; anything else is a conflict.
 
-    Brief work on a busy branch queues first and is prepared while it holds the branch: nothing can overtake it, and
-    nothing is prepared in vain.
+    Brief work on a busy branch, and work that lost its races, queues first and is prepared while it holds the branch:
+    nothing can overtake it, and nothing is prepared in vain.
     """
     storage.require_writable()
     for attempt in range(1 + PREPARE_AGAIN_MAX):
-        if request.brief and is_busy(storage, request.branch):
+        lost_often = attempt >= (1 if request.brief else PREPARE_IN_WINDOW_AFTER)
+        if lost_often or (request.brief and is_busy(storage, request.branch)):
             with window(storage, request.branch) as lease:
                 _recover(storage, request.branch, lease)
                 return _attempt(storage, request, schema, lease)
