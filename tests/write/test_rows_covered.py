@@ -24,7 +24,7 @@ LATER = {
 }
 
 
-def tested() -> set[str]:
+def covered_rows() -> set[str]:
     """Row ids in the names and ids of tests: `test_tx_W36_W37_…`, `"tx-C02 one of two …"`."""
     found: set[str] = set()
     for path in TESTS.rglob("test_*.py"):
@@ -37,7 +37,7 @@ def tested() -> set[str]:
 @pytest.mark.parametrize("table", sorted(ROWS))
 def test_every_row_is_tested_or_listed_with_its_reason(table: str) -> None:
     rows = {f"{table}{number:02}" for number in range(1, ROWS[table] + 1)}
-    covered = {row for row in tested() if row in rows}
+    covered = {row for row in covered_rows() if row in rows}
     listed = {row for row in LATER if row in rows}
     assert covered | listed == rows
     assert covered & listed == set(), "a row that is tested needs no excuse"

@@ -28,7 +28,16 @@ from omnigraph.storage import (
     open_storage,
     read_files,
 )
-from omnigraph.write import RecoveryRecord, VerifyReport, check_pattern, recover_graph, recoveries, verify_graph
+from omnigraph.write import (
+    RecoveryRecord,
+    Sidecar,
+    VerifyReport,
+    check_pattern,
+    pending,
+    recover_graph,
+    recoveries,
+    verify_graph,
+)
 
 
 class Graph:
@@ -214,6 +223,10 @@ class Graph:
     def recoveries(self) -> list[RecoveryRecord]:
         """The interrupted writes that were resolved, oldest first."""
         return recoveries(self._storage)
+
+    def pending_recoveries(self) -> list[Sidecar]:
+        """The intents of writes that are not finished: of dead writers, and of those that are at work right now."""
+        return pending(self._storage)
 
     # --- history ------------------------------------------------------------------------------------------
 
