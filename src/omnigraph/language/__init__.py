@@ -1,5 +1,10 @@
 """The languages: `.pg` schemas and `.gq` queries, from text to checked IR. Pure: no I/O, no Arrow, no Lance."""
 
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
 # --- the schema language ----------------------------------------------------------------------------------
 from omnigraph.language.diagnostics import CompileError, Diagnostic
 from omnigraph.language.schema import (
@@ -20,31 +25,32 @@ from omnigraph.language.schema import (
 )
 
 # isort: split
-# --- the query language -----------------------------------------------------------------------------------
-from omnigraph.language.query import (
-    BoundParams,
-    Column,
-    CompiledQuery,
-    LintReport,
-    MutationIR,
-    Operation,
-    Param,
-    ParameterError,
-    QueryIR,
-    QueryNameRequired,
-    QuerySource,
-    UnknownQuery,
-    WrongQueryKind,
-    bind_params,
-    compile_queries,
-    compile_query,
-    describe_param,
-    format_query,
-    is_insert_only,
-    lint_queries,
-    parse_queries,
-    row_count,
-)
+# --- the query language: imported when it is first used, for half of all commands never ask ------------------
+if TYPE_CHECKING:
+    from omnigraph.language.query import (
+        BoundParams,
+        Column,
+        CompiledQuery,
+        LintReport,
+        MutationIR,
+        Operation,
+        Param,
+        ParameterError,
+        QueryIR,
+        QueryNameRequired,
+        QuerySource,
+        UnknownQuery,
+        WrongQueryKind,
+        bind_params,
+        compile_queries,
+        compile_query,
+        describe_param,
+        format_query,
+        is_insert_only,
+        lint_queries,
+        parse_queries,
+        row_count,
+    )
 
 __all__ = [
     "BoundParams",
@@ -86,3 +92,9 @@ __all__ = [
     "schema_ir_hash",
     "schema_ir_to_json",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module 'omnigraph.language' has no attribute {name!r}")
+    return getattr(importlib.import_module("omnigraph.language.query"), name)

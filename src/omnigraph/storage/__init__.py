@@ -8,11 +8,20 @@ from omnigraph.storage.fragments import ChangedRows, changed_rows
 from omnigraph.storage.graph_storage import GraphStorage, open_storage
 from omnigraph.storage.layout import MANIFEST
 from omnigraph.storage.leases import HeldLeases
-from omnigraph.storage.manifest import BranchIdentifier, BranchRef, LoadedManifest
+from omnigraph.storage.manifest import BranchIdentifier, BranchRef, LoadedManifest, StagedRows
 from omnigraph.storage.manifest_rows import GraphCommit, TableRegistration, TableTombstone, TableVersion
 from omnigraph.storage.manifest_state import ManifestState, TablePin
 from omnigraph.storage.predicates import All, AnyOf, Compare, IsNull, Not, OneOf, Predicate
-from omnigraph.storage.publish import HeadIs, Lineage, Published, PublishPlan, VersionIs, head_of, publish
+from omnigraph.storage.publish import (
+    HeadIs,
+    Lineage,
+    Published,
+    PublishPlan,
+    VersionIs,
+    head_of,
+    publish,
+    stage_publish,
+)
 from omnigraph.storage.root import Root, parse_root
 from omnigraph.storage.staging import (
     IndexSpec,
@@ -56,6 +65,7 @@ __all__ = [
     "Published",
     "Root",
     "StagedEffect",
+    "StagedRows",
     "Table",
     "TablePin",
     "TableRegistration",
@@ -77,5 +87,6 @@ __all__ = [
     "stage_indexes",
     "stage_insert",
     "stage_overwrite",
+    "stage_publish",
     "stage_upsert",
 ]

@@ -34,7 +34,15 @@ from omnigraph.storage.lance_errors import Fault, classify, translate, translate
 from omnigraph.storage.lance_session import Dataset, Handles
 from omnigraph.storage.manifest_rows import READ_COLUMNS, STAMP_KEY, ManifestRow, decode
 from omnigraph.storage.manifest_state import ManifestState, fold_rows
-from omnigraph.storage.manifest_writes import HeadPlace, find_head, merge_rows, only_moves_head, swap_head
+from omnigraph.storage.manifest_writes import (
+    HeadPlace,
+    StagedSwap,
+    find_head,
+    merge_rows,
+    only_moves_head,
+    stage_swap,
+    swap_head,
+)
 from omnigraph.storage.objects import ObjectStore
 from omnigraph.storage.root import Root
 
@@ -69,6 +77,18 @@ class LoadedManifest:
     fragments: frozenset[tuple[int, str]]
     handle: Any  # the Lance handle of this version; shared, so nobody may move it
     head_place: HeadPlace | None = field(default=None, compare=False)  # where the head row lies, once that is known
+
+
+@dataclass(frozen=True, slots=True)
+class StagedRows:
+    """Rows that are on disk already, to be committed on exactly this base."""
+
+    base: LoadedManifest
+    rows: tuple[ManifestRow, ...]
+    swap: StagedSwap
+
+    def fits(self, base: LoadedManifest, rows: Sequence[ManifestRow]) -> bool:
+        return self.base.handle is base.handle and self.rows == tuple(rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,14 +173,31 @@ class ManifestStore:
 
     # --- writing ------------------------------------------------------------------------------------------
 
-    def commit(self, base: LoadedManifest, rows: Sequence[ManifestRow]) -> LoadedManifest:
+    def stage(self, base: LoadedManifest, rows: Sequence[ManifestRow]) -> StagedRows | None:
+        """Writes the files of a later `commit` of these rows on this base; None when there is nothing to gain by it.
+
+        Nothing refers to the files: a stage that is not used leaves garbage and no more.
+        """
+        if not only_moves_head(base.branch, rows, base.state):
+            return None
+        with translated(self._root.join(self._path(base.branch))):
+            place = base.head_place or find_head(base.handle, base.branch)
+            if place is None:
+                return None
+            return StagedRows(base, tuple(rows), stage_swap(base.handle, place, rows, self._root.lance_options))
+
+    def commit(
+        self, base: LoadedManifest, rows: Sequence[ManifestRow], staged: StagedRows | None = None
+    ) -> LoadedManifest:
         """Writes rows on top of `base` in one Lance commit, or raises `CommitLost`.
 
         Lance is told to retry zero times: it would replay our rows over a state that nobody checked.
         """
         path = self._path(base.branch)
+        if staged is None or not staged.fits(base, rows):
+            staged = self.stage(base, rows)
         try:
-            loaded = self._swap_head(base, rows) or self._merge(base, rows)
+            loaded = self._merge(base, rows) if staged is None else self._swap(base, rows, staged.swap)
         except (OSError, ValueError, RuntimeError) as error:
             if classify(error) is Fault.CONFLICT:
                 raise CommitLost from error
@@ -168,15 +205,9 @@ class ManifestStore:
         self._keep(loaded)
         return loaded
 
-    def _swap_head(self, base: LoadedManifest, rows: Sequence[ManifestRow]) -> LoadedManifest | None:
-        """The fast way; None when it does not fit these rows."""
-        if not only_moves_head(base.branch, rows, base.state):
-            return None
-        place = base.head_place or find_head(base.handle, base.branch)
-        if place is None:
-            return None
-        swapped = swap_head(base.handle, place, rows, self._root.lance_options)
-        self._sync(base.handle, swapped.handle, swapped.operation)
+    def _swap(self, base: LoadedManifest, rows: Sequence[ManifestRow], staged: StagedSwap) -> LoadedManifest:
+        swapped = swap_head(base.handle, staged, self._root.lance_options)
+        self._sync(base.handle, swapped.handle, staged.operation)
         return replace(self._after(base, swapped.handle, rows), head_place=swapped.place)
 
     def _merge(self, base: LoadedManifest, rows: Sequence[ManifestRow]) -> LoadedManifest:

@@ -49,11 +49,18 @@ class HeadPlace:
 
 
 @dataclass(frozen=True, slots=True)
+class StagedSwap:
+    """Rows and the new deletions on disk, and nothing that refers to them yet."""
+
+    operation: Any
+    row_id: int
+
+
+@dataclass(frozen=True, slots=True)
 class HeadSwapped:
-    """The version that a swap made: its handle, what it did, and where the head row lies now."""
+    """The version that a swap made, and where the head row lies now."""
 
     handle: Any
-    operation: Any
     place: HeadPlace
 
 
@@ -102,10 +109,10 @@ def find_head(handle: Dataset, branch: str) -> HeadPlace | None:
     return HeadPlace(address >> 32, address & 0xFFFFFFFF, int(found["_rowid"][0].as_py()))
 
 
-def swap_head(
+def stage_swap(
     handle: Dataset, place: HeadPlace, rows: Sequence[ManifestRow], storage_options: dict[str, str] | None = None
-) -> HeadSwapped:
-    """Writes rows of which only the head is there already, at `place`. Leaves the handle where it is."""
+) -> StagedSwap:
+    """Writes the files of rows of which only the head is there already, at `place`."""
     ordered = sorted(rows, key=lambda row: not isinstance(row, GraphHead))  # rows that keep their row id come first
     written: Any = write_fragments(
         encode(ordered), handle, mode="append", return_transaction=True, storage_options=storage_options
@@ -119,12 +126,13 @@ def swap_head(
         new_fragments=added,
         update_mode="rewrite_rows",
     )
+    return StagedSwap(operation, place.row_id)
+
+
+def swap_head(handle: Dataset, staged: StagedSwap, storage_options: dict[str, str] | None = None) -> HeadSwapped:
+    """Commits a swap that was staged on this handle. Leaves the handle where it is."""
+    transaction = Transaction(int(handle.version), staged.operation)
     with without_panics():
-        new = LanceDataset.commit(
-            handle,
-            Transaction(int(handle.version), operation),
-            max_retries=0,
-            storage_options=storage_options,
-        )
+        new = LanceDataset.commit(handle, transaction, max_retries=0, storage_options=storage_options)
     (fragment_id,) = new.fragment_ids() - handle.fragment_ids()
-    return HeadSwapped(new, operation, HeadPlace(int(fragment_id), 0, place.row_id))
+    return HeadSwapped(new, HeadPlace(int(fragment_id), 0, staged.row_id))

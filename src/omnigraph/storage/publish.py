@@ -23,7 +23,7 @@ from omnigraph.model.errors import (
 )
 from omnigraph.model.identifiers import MAIN, new_ulid
 from omnigraph.storage.failpoints import Point, reach
-from omnigraph.storage.manifest import BranchIdentifier, CommitLost, LoadedManifest, ManifestStore
+from omnigraph.storage.manifest import BranchIdentifier, CommitLost, LoadedManifest, ManifestStore, StagedRows
 from omnigraph.storage.manifest_rows import (
     GraphCommit,
     GraphHead,
@@ -107,8 +107,23 @@ class Published:
     manifest: LoadedManifest
 
 
-def publish(store: ManifestStore, plan: PublishPlan, fence: Callable[[], None] = lambda: None) -> Published:
-    """Publishes a plan, or raises and publishes nothing. `fence` must raise when the caller lost its lease."""
+def stage_publish(store: ManifestStore, plan: PublishPlan, loaded: LoadedManifest) -> StagedRows | None:
+    """Writes the files of a publish that will probably be made on `loaded`, ahead of it. Nothing becomes visible."""
+    if store.needs_compaction(loaded):
+        return None  # the publish will be made on another base
+    return store.stage(loaded, rows_of(plan, loaded)[1])
+
+
+def publish(
+    store: ManifestStore,
+    plan: PublishPlan,
+    fence: Callable[[], None] = lambda: None,
+    staged: Callable[[], StagedRows | None] = lambda: None,
+) -> Published:
+    """Publishes a plan, or raises and publishes nothing. `fence` must raise when the caller lost its lease.
+
+    `staged` gives what `stage_publish` wrote; it is used only if it is exactly what this publish would write.
+    """
     for _attempt in range(1 + PUBLISHER_RETRY_BUDGET):
         loaded = store.load(plan.branch)
         reach(Point.PUBLISH_LOADED)
@@ -120,7 +135,7 @@ def publish(store: ManifestStore, plan: PublishPlan, fence: Callable[[], None] =
         fence()
         reach(Point.PUBLISH_BEFORE)
         try:
-            published = store.commit(loaded, rows)
+            published = store.commit(loaded, rows, staged())
         except CommitLost:
             continue
         reach(Point.PUBLISH_AFTER)

@@ -50,6 +50,14 @@ class StagedEffect:
         """The version that the table will have."""
         return self.pin.version + 1
 
+    @property
+    def rows_appended(self) -> int | None:
+        """How many rows the table will have more; None when the effect does more than append."""
+        operation = self.transaction.operation
+        if not isinstance(operation, LanceOperation.Append):
+            return None
+        return sum(int(fragment.physical_rows) for fragment in operation.fragments)
+
 
 def stage_append(table: Table, rows: Rows, storage_options: dict[str, str] | None = None) -> StagedEffect:
     """Rows that the caller has proven to be new."""

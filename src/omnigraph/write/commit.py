@@ -48,6 +48,7 @@ from omnigraph.write.changes import ChangeSet
 from omnigraph.write.composite_keys import refuse_foreign_ids
 from omnigraph.write.effects import stage
 from omnigraph.write.gates import is_busy, window
+from omnigraph.write.publish_ahead import publish_ahead
 from omnigraph.write.recovery import recover_branch, resolve
 from omnigraph.write.sidecars import Sidecar, SidecarPin, delete_sidecar, list_sidecars, write_sidecar
 
@@ -278,13 +279,16 @@ def _effects_and_publish(
         write_sidecar(storage.objects, sidecar)  # Phase A: from here on a crash is resolved by whoever comes next
     try:
         reach(Point.MUTATION_ARMED)
+        plan = _plan(base, sidecar)
+        ahead = publish_ahead(storage, base.loaded, plan, effects)
         versions = _commit_tables(storage, effects)  # Phase B
-        commit = _publish(storage, base, sidecar, versions, lease)  # Phase C: visible from here on
+        reach(Point.MUTATION_BEFORE_PUBLISH)
+        published = publish(storage.manifest, replace(plan, changes=versions), lease.check, ahead)  # Phase C: visible
     except (OmniGraphError, InjectedFault) as error:
         return _resolve_own(storage, sidecar, lease, error) if effects else _raise(error)
     if effects:
         _disarm(storage, sidecar)  # Phase D
-    return Receipt(commit)
+    return Receipt(published.commit)
 
 
 def _raise(error: Exception) -> Receipt:
@@ -332,27 +336,19 @@ def _pin_of(storage: GraphStorage, effect: StagedEffect) -> SidecarPin:
     )
 
 
-def _commit_tables(storage: GraphStorage, effects: list[StagedEffect]) -> list[TableVersion]:
+def _commit_tables(storage: GraphStorage, effects: list[StagedEffect]) -> tuple[TableVersion, ...]:
     versions = []
     for effect in effects:
         versions.append(storage.table_commits.commit(effect))
         reach(Point.MUTATION_TABLE_COMMITTED)
-    return versions
+    return tuple(versions)
 
 
-def _publish(
-    storage: GraphStorage, base: WriteBase, sidecar: Sidecar, versions: list[TableVersion], lease: HeldLeases
-) -> GraphCommit:
+def _plan(base: WriteBase, sidecar: Sidecar) -> PublishPlan:
+    """The publish, all but the versions that the tables will have."""
     assert sidecar.lineage is not None, "our own intents carry their lineage"
-    reach(Point.MUTATION_BEFORE_PUBLISH)
     expected = tuple(VersionIs(pin.table_key, pin.expected_version) for pin in sidecar.tables)
-    plan = PublishPlan(
-        branch=base.branch,
-        changes=tuple(versions),
-        requirements=(base.head, *expected),
-        lineage=sidecar.lineage,
-    )
-    return publish(storage.manifest, plan, fence=lease.check).commit
+    return PublishPlan(branch=base.branch, requirements=(base.head, *expected), lineage=sidecar.lineage)
 
 
 def _disarm(storage: GraphStorage, sidecar: Sidecar) -> None:
