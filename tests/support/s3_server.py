@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import obstore
+from obstore.exceptions import BaseError
 from obstore.store import S3Store
 
 START_TIMEOUT_S = 60
@@ -163,6 +164,6 @@ def _is_ready(server: S3Server, process: subprocess.Popen[bytes]) -> bool:
         try:
             obstore.put(server.store(), "ready", b"1")
             return True
-        except Exception:
+        except (BaseError, OSError):
             time.sleep(0.1)
     return False

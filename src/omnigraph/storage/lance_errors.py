@@ -6,6 +6,7 @@ only module that reads that prose; each text is pinned by a canary test.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import Enum, auto
@@ -64,6 +65,9 @@ _TEXTS: tuple[tuple[str, Fault], ...] = (
 )
 
 
+_SOURCE_POSITION = re.compile(r",? ?[\w./-]+\.rs:\d+(:\d+)?")
+
+
 class EnginePanic(RuntimeError):
     """Lance broke off at an assumption of its own, mostly over bytes that no release would write."""
 
@@ -76,8 +80,8 @@ def classify(error: BaseException) -> Fault:
 
 def brief(error: BaseException) -> str:
     """Lance's first sentence, without the source positions of its own code."""
-    text = " ".join(str(error).split())
-    return text.split(", /")[0].split(" /root/")[0][:300] or type(error).__name__
+    text = _SOURCE_POSITION.sub("", " ".join(str(error).split()))
+    return text[:300] or type(error).__name__
 
 
 def translate(error: BaseException, path: str) -> OmniGraphError:
