@@ -1,7 +1,7 @@
 """The committed view: what the validator may ask of the tables that a write starts from.
 
-Questions name ids or values and are answered by filtered scans of up to 8,192 of them, or by one pass over a column
-when there are more. An index that cannot be read counts as absent.
+Questions name ids or values and are answered from the key map of the table where there is one, by filtered scans of up
+to 8,192 of them, or by one pass over a column when there are more. An index that cannot be read counts as absent.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from omnigraph.model.errors import Corrupt
 from omnigraph.model.identifiers import TableKey
 from omnigraph.storage import All, GraphStorage, OneOf, Predicate, Table, TablePin
 from omnigraph.storage.arrow_types import BLOB_TYPE
+from omnigraph.storage.key_map import key_maps
 from omnigraph.write.canonical import tuple_codes
 
 PROBE_CHUNK_KEYS = 8192
@@ -42,8 +43,13 @@ class CommittedView:
 
     def ids_present(self, key: TableKey, ids: Iterable[str] | Ids) -> set[str]:
         """Which of these ids the table has."""
+        wanted = _strings(ids)
+        if 0 < len(wanted) <= PROBE_CHUNK_KEYS and self.row_count(key):
+            known = key_maps().present(self._storage.tables.open(self._pins[key]), wanted.to_pylist())
+            if known is not None:
+                return known
         found: set[str] = set()
-        for batch in self._matching(key, ("id",), "id", _strings(ids)):
+        for batch in self._matching(key, ("id",), "id", wanted):
             found.update(batch.column("id").to_pylist())
         return found
 
