@@ -17,7 +17,7 @@ os.environ.setdefault("LANCE_INCLUDE_VECTOR_CENTROIDS", "false")
 
 import lance
 from lance import Index, LanceDataset, LanceOperation, Transaction
-from lance.fragment import RowIdSequence, write_fragments
+from lance.fragment import write_fragments
 from lance.lance import _Session as Session
 
 from omnigraph.storage import layout
@@ -30,7 +30,6 @@ __all__ = [
     "Index",
     "LanceDataset",
     "LanceOperation",
-    "RowIdSequence",
     "Transaction",
     "session",
     "write_fragments",

@@ -47,7 +47,11 @@ from omnigraph.storage.objects import ObjectStore
 from omnigraph.storage.root import Root
 
 COMPACT_ABOVE_FRAGMENTS = 64
-"""A publish costs time per fragment; above this many the writer that holds the lease merges them into one."""
+"""A publish costs time per fragment; above this many the writer that holds the lease merges the small ones."""
+
+COMPACTED_ROWS_MIN, COMPACTED_FRAGMENTS = 4096, 16
+"""Fragments of a sixteenth of all rows, or of 4,096, are left alone: merging 64 small ones takes 40 ms whatever the
+length of history, while rewriting everything would take 60 ms after 10,000 commits and 250 ms after 100,000."""
 
 READ_BLOCK_BYTES = 8 * 1024 * 1024
 """A compacted manifest of many thousand commits still comes in one request."""
@@ -217,11 +221,12 @@ class ManifestStore:
         return self._after(base, handle, rows)
 
     def compact(self, base: LoadedManifest) -> LoadedManifest:
-        """The same rows in one fragment. The caller holds the branch's lease: a publish must not run beside it."""
+        """The same rows in few fragments. The caller holds the branch's lease: a publish must not run beside it."""
         reach(Point.MANIFEST_COMPACTING)
         handle = copy.copy(base.handle)
         with translated(self._root.join(self._path(base.branch))):
-            handle.optimize.compact_files()
+            target = max(COMPACTED_ROWS_MIN, int(handle.count_rows()) // COMPACTED_FRAGMENTS)
+            handle.optimize.compact_files(target_rows_per_fragment=target)
         self._sync(base.handle, handle)
         reach(Point.MANIFEST_COMPACTED)
         loaded = self._loaded(base.branch, base.identifier, handle, base.state)

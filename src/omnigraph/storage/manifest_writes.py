@@ -4,10 +4,10 @@
 the whole table: 6 to 9 ms, growing with the rows and with 0.3 ms per fragment.
 
 `swap_head` is for what almost every publish is: new rows, and the one head row of the branch replaced. It deletes the
-old head row at its known place and adds all rows as one fragment, in one transaction. Every publish on a branch
-deletes exactly that row, and Lance refuses the second of two transactions that change the deletions of one fragment: so
-the head row is compared and swapped, in 2 to 3 ms whatever the length of history. Row ids and creation versions come
-out as merge-insert makes them.
+old head row at its known place and adds all rows as one fragment, in one transaction. Every publish on a branch deletes
+exactly that row, and Lance refuses the second of two transactions that change the deletions of one fragment: so the
+head row is compared and swapped, in 2 to 3 ms whatever the length of history. The new head row has a new row id; keeping
+the old one would make Lance look it up among all rows, and nothing names rows of `__manifest` by their ids.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from omnigraph.storage.lance_session import (
     Dataset,
     LanceDataset,
     LanceOperation,
-    RowIdSequence,
     Transaction,
     write_fragments,
 )
@@ -45,7 +44,6 @@ class HeadPlace:
 
     fragment_id: int
     offset: int
-    row_id: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +51,7 @@ class StagedSwap:
     """Rows and the new deletions on disk, and nothing that refers to them yet."""
 
     operation: Any
-    row_id: int
+    head_offset: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,31 +100,28 @@ def _is_known(row: ManifestRow, state: ManifestState) -> bool:
 def find_head(handle: Dataset, branch: str) -> HeadPlace | None:
     """The place of a branch's head row, by a scan of the keys; None when there is not exactly one."""
     predicate = to_sql(Compare("object_id", "=", HEAD_PREFIX + branch), handle.schema)
-    found = handle.scanner(columns=["_rowaddr", "_rowid"], filter=predicate).to_table()
+    found = handle.scanner(columns=["_rowaddr"], filter=predicate).to_table()
     if found.num_rows != 1:
         return None
     address = int(found["_rowaddr"][0].as_py())
-    return HeadPlace(address >> 32, address & 0xFFFFFFFF, int(found["_rowid"][0].as_py()))
+    return HeadPlace(address >> 32, address & 0xFFFFFFFF)
 
 
 def stage_swap(
     handle: Dataset, place: HeadPlace, rows: Sequence[ManifestRow], storage_options: dict[str, str] | None = None
 ) -> StagedSwap:
     """Writes the files of rows of which only the head is there already, at `place`."""
-    ordered = sorted(rows, key=lambda row: not isinstance(row, GraphHead))  # rows that keep their row id come first
     written: Any = write_fragments(
-        encode(ordered), handle, mode="append", return_transaction=True, storage_options=storage_options
+        encode(rows), handle, mode="append", return_transaction=True, storage_options=storage_options
     )
-    added = list(written.operation.fragments)
-    added[0].row_id_meta = RowIdSequence([place.row_id]).to_inline_metadata()
     rest = handle.get_fragment(place.fragment_id).delete_rows([place.offset])
     operation = LanceOperation.Update(
         removed_fragment_ids=[place.fragment_id] if rest is None else [],
         updated_fragments=[] if rest is None else [rest],
-        new_fragments=added,
+        new_fragments=written.operation.fragments,
         update_mode="rewrite_rows",
     )
-    return StagedSwap(operation, place.row_id)
+    return StagedSwap(operation, next(at for at, row in enumerate(rows) if isinstance(row, GraphHead)))
 
 
 def swap_head(handle: Dataset, staged: StagedSwap, storage_options: dict[str, str] | None = None) -> HeadSwapped:
@@ -135,4 +130,4 @@ def swap_head(handle: Dataset, staged: StagedSwap, storage_options: dict[str, st
     with without_panics():
         new = LanceDataset.commit(handle, transaction, max_retries=0, storage_options=storage_options)
     (fragment_id,) = new.fragment_ids() - handle.fragment_ids()
-    return HeadSwapped(new, HeadPlace(int(fragment_id), 0, staged.row_id))
+    return HeadSwapped(new, HeadPlace(int(fragment_id), staged.head_offset))
