@@ -41,7 +41,7 @@ def main() -> None:
     commits = given.commits or (128 if given.quick else 512)
     with tempfile.TemporaryDirectory() as folder:
         latency(Path(folder), people, history, samples)
-        throughput(Path(folder), people, history, commits)
+        throughput(Path(folder), people, commits)
         fragments(Path(folder), (10, 100) if given.quick else (10, 1_000, 10_000), samples // 2)
 
 
@@ -60,7 +60,8 @@ def latency(folder: Path, people: int, history: int, samples: int) -> None:
         plain = statistics.median(times["plain Lance append"])
         for name, taken in times.items():
             middle = statistics.median(taken)
-            print(f"| {depth:,} | {name} | {middle:.1f} | {percentile(taken, 99):.1f} | {middle / plain:.1f} |")
+            ratio = f"{middle / plain:.1f}"
+            print(f"| {depth:,} | {name} | {middle:.1f} | {percentile(taken, 99):.1f} | {ratio} |", flush=True)
 
 
 def in_turns(works: dict[str, Callable[[], object]], samples: int) -> dict[str, list[float]]:
@@ -119,16 +120,20 @@ def _one_person() -> pa.Table:
 # --- many writers -----------------------------------------------------------------------------------------
 
 
-def throughput(folder: Path, people: int, history: int, commits: int) -> None:
+def throughput(folder: Path, people: int, commits: int) -> None:
     """Every thread inserts on main through one shared graph; each insert is a commit of its own."""
-    graph = Graph.open(str(folder / "graph"))
-    inserter(graph)()
-    print(f"\n{people:,} people, {history:,} commits of history, {commits} commits for each row\n")
-    print("| threads on one branch | commits/s | p50 ms | p99 ms |\n|---|---|---|---|")
+    print(f"\n{people:,} people, a new graph for each row, {commits} commits\n")
+    print("| threads on one branch | commits/s | p50 ms | p99 ms | plain Lance, one thread, commits/s |")
+    print("|---|---|---|---|---|")
     for threads in (1, 8, 64):
+        graph = make_graph(str(folder / f"threads{threads}"), people)
+        append = plain_lance(folder / f"plain{threads}", people)
+        for _ in range(WARM_UP):
+            inserter(graph)()
+        plain = 1000 / statistics.mean(in_turns({"append": append}, commits)["append"])
         taken, seconds = _together(graph, threads, commits // threads)
-        rate = len(taken) / seconds
-        print(f"| {threads} | {rate:.0f} | {statistics.median(taken):.1f} | {percentile(taken, 99):.1f} |")
+        middle, worst = statistics.median(taken), percentile(taken, 99)
+        print(f"| {threads} | {len(taken) / seconds:.0f} | {middle:.1f} | {worst:.1f} | {plain:.0f} |", flush=True)
 
 
 def _together(graph: Graph, threads: int, each: int) -> tuple[list[float], float]:
@@ -167,7 +172,7 @@ def fragments(folder: Path, counts: tuple[int, ...], samples: int) -> None:
         commit(storage, lambda table, more=more: _one_row_fragments(table, more))
         taken = in_turns({"insert": inserter(graph)}, samples)["insert"]
         there = wanted + samples + WARM_UP
-        print(f"| {wanted:,} | {statistics.median(taken):.1f} | {percentile(taken, 99):.1f} |")
+        print(f"| {wanted:,} | {statistics.median(taken):.1f} | {percentile(taken, 99):.1f} |", flush=True)
 
 
 def _one_row_fragments(table: Table, number: int) -> StagedEffect:

@@ -6,8 +6,8 @@ the whole table: 6 to 9 ms, growing with the rows and with 0.3 ms per fragment.
 `swap_head` is for what almost every publish is: new rows, and the one head row of the branch replaced. It deletes the
 old head row at its known place and adds all rows as one fragment, in one transaction. Every publish on a branch deletes
 exactly that row, and Lance refuses the second of two transactions that change the deletions of one fragment: so the
-head row is compared and swapped, in 2 to 3 ms whatever the length of history. The new head row has a new row id; keeping
-the old one would make Lance look it up among all rows, and nothing names rows of `__manifest` by their ids.
+head row is compared and swapped, in 2 to 3 ms whatever the length of history. The new head row has a new row id: to
+keep the old one, Lance would look it up among all rows, and nothing names rows of `__manifest` by their ids.
 """
 
 from __future__ import annotations
