@@ -25,6 +25,7 @@ from omnigraph.storage import (
     LoadedManifest,
     accept,
     create_graph,
+    files_stamp,
     open_storage,
     read_files,
 )
@@ -42,7 +43,7 @@ class Graph:
         self._storage = storage
         self._branch = branch
         self._actor = actor
-        self._contract: tuple[ContractFiles, AcceptedSchema] | None = None
+        self._contract: tuple[tuple[tuple[int, ...], ...] | None, ContractFiles, AcceptedSchema] | None = None
 
     # --- coming and going ---------------------------------------------------------------------------------
 
@@ -123,10 +124,17 @@ class Graph:
     @property
     def schema(self) -> AcceptedSchema:
         """The accepted schema: source text, compiled form, catalog."""
+        stamp, known = files_stamp(self._storage.objects), self._contract
+        if known is not None and stamp is not None and stamp == known[0]:
+            return known[2]
         files = read_files(self._storage.objects)
-        if self._contract is None or self._contract[0] != files:
-            self._contract = (files, accept(files))
-        return self._contract[1]
+        accepted = known[2] if known is not None and known[1] == files else accept(files)
+        self._contract = (
+            stamp,
+            files,
+            accepted,
+        )  # the stamp is older than the files: a change in between is read again
+        return accepted
 
     @property
     def schema_source(self) -> str:

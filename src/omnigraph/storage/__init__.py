@@ -1,7 +1,7 @@
 """Storage: the seam to Lance and to the object store. Start with `open_storage`; nothing of Lance leaves here."""
 
 from omnigraph.storage.birth import create_graph
-from omnigraph.storage.contract import AcceptedSchema, ContractFiles, accept, read_files
+from omnigraph.storage.contract import AcceptedSchema, ContractFiles, accept, files_stamp, read_files
 from omnigraph.storage.durability import Durability
 from omnigraph.storage.failpoints import Point, reach
 from omnigraph.storage.fragments import ChangedRows, changed_rows
@@ -76,6 +76,7 @@ __all__ = [
     "changed_rows",
     "create_graph",
     "existing_ids",
+    "files_stamp",
     "head_of",
     "open_storage",
     "parse_root",

@@ -57,6 +57,12 @@ def read_files(objects: ObjectStore) -> ContractFiles:
     return ContractFiles(*(found.data if found is not None else None for found in (source, ir, state)))
 
 
+def files_stamp(objects: ObjectStore) -> tuple[tuple[int, ...], ...] | None:
+    """What changes whenever one of the three files does; None where only reading them can tell."""
+    stamps = [objects.stamp(name) for name in layout.SCHEMA_FILES]
+    return None if None in stamps else tuple(stamp for stamp in stamps if stamp is not None)
+
+
 def accept(files: ContractFiles) -> AcceptedSchema:
     """The accepted schema, if the three files agree. Pure: the same bytes give the same answer."""
     if files.source is None:

@@ -6,7 +6,6 @@ builds) opens its own with `open_for_change`; Lance would otherwise move a handl
 
 from __future__ import annotations
 
-import json
 import os
 import threading
 from collections import OrderedDict
@@ -55,18 +54,6 @@ def session() -> Any:
         return _session
 
 
-def _hinted_version(folder: str) -> int:
-    """What Lance's own hint says, if that version exists. A hint may be late or torn; then it counts for nothing."""
-    try:
-        with open(f"{folder}/_versions/latest_version_hint.json", "rb") as file:
-            hint = json.loads(file.read())["version"]
-    except (OSError, ValueError, KeyError, TypeError):
-        return 0
-    if not isinstance(hint, int) or not os.path.exists(layout.manifest_file(folder, hint)):
-        return 0
-    return hint
-
-
 class Handles:
     """Read handles of one graph, keyed by (path, version). Thread-safe."""
 
@@ -97,17 +84,21 @@ class Handles:
         """The newest version of the lineage that this handle is of.
 
         Lance lists all versions of a local table for that, 4 ms after 10,000 of them. Versions are made one after the
-        other, so the first name that is missing tells the same; the hint that Lance leaves starts the search.
+        other, so the first name that is missing tells the same.
         """
         if not self._root.is_local:
             return int(handle.latest_version)
-        known = int(handle.version)
-        if not os.path.exists(self._root.join(layout.manifest_file(path, known))):
+        newest, step = int(handle.version), 1
+        if not self._has_version(path, newest):
             return int(handle.latest_version)
-        newest = max(known, _hinted_version(self._root.join(path)))
-        while os.path.exists(self._root.join(layout.manifest_file(path, newest + 1))):
-            newest += 1
+        while self._has_version(path, newest + step):
+            newest, step = newest + step, step * 2
+        while (step := step // 2) > 0:
+            newest += step if self._has_version(path, newest + step) else 0
         return newest
+
+    def _has_version(self, path: str, version: int) -> bool:
+        return os.path.exists(self._root.join(layout.manifest_file(path, version)))
 
     def open_for_change(self, path: str, version: int | None = None, *, block_bytes: int | None = None) -> Dataset:
         """A handle of the caller's own, at a version or the newest one. `block_bytes` is the least that a read asks."""

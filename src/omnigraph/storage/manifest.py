@@ -12,7 +12,7 @@ import json
 import logging
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from omnigraph.model.errors import (
@@ -212,7 +212,19 @@ class ManifestStore:
     def _swap(self, base: LoadedManifest, rows: Sequence[ManifestRow], staged: StagedSwap) -> LoadedManifest:
         swapped = swap_head(base.handle, staged, self._root.lance_options)
         self._sync(base.handle, swapped.handle, staged.operation)
-        return replace(self._after(base, swapped.handle, rows), head_place=swapped.place)
+        if swapped.handle.version != base.version + 1:
+            return self._after(base, swapped.handle, rows)
+        gone = set(staged.operation.removed_fragment_ids)
+        kept = (fragment for fragment in base.fragments if fragment[0] not in gone)
+        return LoadedManifest(
+            base.branch,
+            base.identifier,
+            int(swapped.handle.version),
+            base.state.fold(rows),
+            frozenset((*kept, _fragment_name(swapped.handle.get_fragment(swapped.place.fragment_id)))),
+            swapped.handle,
+            swapped.place,
+        )
 
     def _merge(self, base: LoadedManifest, rows: Sequence[ManifestRow]) -> LoadedManifest:
         handle = copy.copy(base.handle)

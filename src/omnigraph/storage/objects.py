@@ -36,6 +36,9 @@ class ObjectStore(Protocol):
     def write_if_match(self, path: str, data: bytes, etag: str) -> str | None:
         """Replaces the object if it is still the one with this etag; None when it is not."""
 
+    def stamp(self, path: str) -> tuple[int, ...] | None:
+        """What changes whenever the object does, without reading it; None when there is none, or no cheap way."""
+
     def exists(self, path: str) -> bool:
         """True when there is an object at exactly this path."""
 

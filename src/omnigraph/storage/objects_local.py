@@ -64,6 +64,13 @@ class LocalObjects:
                 return None
             return self.write(path, data)
 
+    def stamp(self, path: str) -> tuple[int, ...] | None:
+        try:
+            found = os.stat(self._at(path))
+        except OSError:
+            return None
+        return (found.st_mtime_ns, found.st_size, found.st_ino, found.st_ctime_ns)
+
     def exists(self, path: str) -> bool:
         return os.path.isfile(self._at(path))
 
