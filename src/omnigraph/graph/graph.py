@@ -129,11 +129,8 @@ class Graph:
             return known[2]
         files = read_files(self._storage.objects)
         accepted = known[2] if known is not None and known[1] == files else accept(files)
-        self._contract = (
-            stamp,
-            files,
-            accepted,
-        )  # the stamp is older than the files: a change in between is read again
+        # The stamp was taken before the files were read: a change in between makes the next look read them again.
+        self._contract = (stamp, files, accepted)
         return accepted
 
     @property
