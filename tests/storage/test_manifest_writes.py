@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from omnigraph.graph import Graph
-from omnigraph.storage import GraphStorage, Lineage, PublishPlan, manifest, open_storage, publish
+from omnigraph.storage import GraphStorage, Lineage, PublishPlan, created_files, manifest, open_storage, publish
 from omnigraph.storage.manifest import CommitLost, LoadedManifest, ManifestStore
 from omnigraph.storage.manifest_rows import ManifestRow, TableVersion
 from omnigraph.storage.manifest_writes import find_head, only_moves_head
@@ -142,3 +142,20 @@ def test_the_first_publish_of_a_branch_and_a_handoff_are_merged(storage: GraphSt
     second = publish(storage.manifest, plan("b", "fresh"))
     assert second.manifest.head_place is not None
     assert open_storage(storage.root.uri).manifest.load("fresh").state == second.manifest.state
+
+
+def test_with_full_durability_every_file_of_a_swap_is_synced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Graph.init(str(tmp_path / "g"), SCHEMA, durability="os")
+    storage = open_storage(str(tmp_path / "g"), durability="full")
+    folder = Path(storage.root.uri, "__manifest")
+    publish(storage.manifest, plan("first"))
+    before = set(folder.rglob("*"))
+    synced: list[str] = []
+    monkeypatch.setattr(created_files, "sync_files", lambda paths: synced.extend(paths))
+    publish(storage.manifest, plan("second"))
+    created = {path for path in set(folder.rglob("*")) - before if path.is_file()}
+    kinds = {path.relative_to(folder).parts[0] for path in created}
+    assert kinds == {"data", "_deletions", "_versions", "_transactions"}
+    lasting = {str(path) for path in created if "_transactions" not in path.parts}
+    assert lasting <= set(synced), "the copy of the transaction is the one file that nothing needs"
+    assert {str(folder / kind) for kind in kinds - {"_transactions"}} <= set(synced)
