@@ -1,6 +1,6 @@
 """The write path: how a change is checked and becomes a graph commit. Start with `write`, then read downwards."""
 
-from omnigraph.write.changes import ChangeSet, TableChange
+from omnigraph.write.changes import ChangeSet, StagedWork, TableChange
 from omnigraph.write.commit import Receipt, WriteBase, WriteRequest, write
 from omnigraph.write.committed_view import CommittedView
 from omnigraph.write.load import PreparedLoad, prepare_load
@@ -23,6 +23,7 @@ __all__ = [
     "RecoveryRecord",
     "Resolution",
     "Sidecar",
+    "StagedWork",
     "TableChange",
     "ValidationFailed",
     "VerifyReport",

@@ -5,13 +5,14 @@ Every write surface ends here: a mutation, a load, a merge. The one validator re
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
 import pyarrow as pa
 
 from omnigraph.model.identifiers import TableKey
+from omnigraph.storage import StagedEffect, TablePin
 
 ChangeMode = Literal["insert", "upsert", "overwrite", "delete"]
 """insert: ids must be new. upsert: replace or add. overwrite: this is the whole new content. delete: remove ids."""
@@ -46,16 +47,29 @@ class TableChange:
 
 
 @dataclass(frozen=True, slots=True)
+class StagedWork:
+    """The change of one table whose rows never pass through this process as one piece: an index, a bulk load.
+
+    `stage` writes its files and says what to commit. It is called once per attempt, with the pin that the branch
+    writes: on the first touch of a table by a branch that is the fresh fork, and the branch is held meanwhile.
+    """
+
+    key: TableKey
+    stage: Callable[[TablePin], StagedEffect | None]
+
+
+@dataclass(frozen=True, slots=True)
 class ChangeSet:
-    """Everything that one graph commit will change."""
+    """Everything that one graph commit will change. A table is in `tables` or in `works`, not in both."""
 
     tables: Mapping[TableKey, TableChange] = field(default_factory=dict)
+    works: tuple[StagedWork, ...] = ()
 
     @property
     def is_empty(self) -> bool:
-        return all(change.is_empty for change in self.tables.values())
+        return not self.works and all(change.is_empty for change in self.tables.values())
 
-    def changes(self) -> tuple[TableChange, ...]:
+    def changes(self) -> tuple[TableChange | StagedWork, ...]:
         """The changes that move something, in order of their keys."""
-        moving = (change for change in self.tables.values() if not change.is_empty)
-        return tuple(sorted(moving, key=lambda change: str(change.key)))
+        moving = [change for change in self.tables.values() if not change.is_empty]
+        return tuple(sorted([*moving, *self.works], key=lambda change: str(change.key)))

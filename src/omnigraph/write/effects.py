@@ -14,11 +14,13 @@ from omnigraph.storage import (
     stage_overwrite,
     stage_upsert,
 )
-from omnigraph.write.changes import TableChange
+from omnigraph.write.changes import StagedWork, TableChange
 
 
-def stage(storage: GraphStorage, change: TableChange, pin: TablePin) -> StagedEffect | None:
+def stage(storage: GraphStorage, change: TableChange | StagedWork, pin: TablePin) -> StagedEffect | None:
     """The staged effect of a change on the table at its pin; None when nothing would move."""
+    if isinstance(change, StagedWork):
+        return change.stage(pin)
     table = storage.tables.open(pin)
     options = storage.root.lance_options
     match change.mode:
