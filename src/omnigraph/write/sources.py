@@ -1,0 +1,122 @@
+"""Sources: what a load reads, as work items that any process can read on its own.
+
+A source is a list of *items*. An item is a small picklable value that names a part of the input (a byte range of a
+file, a row group, a whole compressed file) and yields what stands there, in order:
+
+- a `Record` (write/records.py) for what can be read. `line` counts from 1 and grows; `offset` is anything that names the
+  record within its item's file for all time: ids of records that state none are made from (load id, file, offset), so
+  a task that is run again makes the same ids, and two items of one file must never use an offset twice.
+- an `Unreadable` for what cannot be read: the line, the text as it came (it goes to the reject file), the violation.
+
+Properties are not the item's business: types, defaults, keys and rules are checked by whoever runs the items. Values in
+`Record.data` are JSON values, as strict decoding expects them.
+
+Lines are those of the file. An item that starts in the middle of a file and cannot know how many lines lie before it
+counts from 1 and says so by `counts_own_lines`; the lines of the items before it are added later.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias, runtime_checkable
+
+from omnigraph.language.schema.catalog import Catalog
+from omnigraph.write.records import Record
+from omnigraph.write.violations import Violation
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """Something in the input that is no record."""
+
+    line: int
+    text: bytes
+    violation: Violation
+
+
+@runtime_checkable
+class SourceItem(Protocol):
+    """One part of an input. Picklable; reads nothing before it is asked to."""
+
+    @property
+    def file(self) -> str | None:
+        """The file as messages and generated ids name it; None when the input has no name."""
+
+    @property
+    def counts_own_lines(self) -> bool:
+        """True when lines count from this item's start and not from the file's."""
+
+    @property
+    def size(self) -> int:
+        """Bytes to read, roughly; 0 when unknown. For progress and for the choice of the engine."""
+
+    def records(self, catalog: Catalog) -> Iterator[Record | Unreadable]:
+        """What stands there, in order."""
+
+
+@dataclass(frozen=True, slots=True)
+class ItemSource:
+    """A whole input: its items in order. Items of one file follow each other."""
+
+    items: tuple[SourceItem, ...]
+
+    @property
+    def size(self) -> int:
+        return sum(item.size for item in self.items)
+
+    @property
+    def files(self) -> tuple[str | None, ...]:
+        return tuple(dict.fromkeys(item.file for item in self.items))
+
+
+Place: TypeAlias = tuple[str | None, int | None]
+"""A file and a line in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where the lines of a whole input stand, items one after another: a running number to a file and a line in it."""
+
+    starts: tuple[int, ...]
+    """The running number before the first line of each item."""
+    files: tuple[str | None, ...]
+    before: tuple[int, ...]
+    """How many lines of the same file lie before each item."""
+
+    @classmethod
+    def of(cls, items: Sequence[SourceItem], spans: Sequence[int]) -> Places:
+        """From the highest line number that was met in each item."""
+        starts, before, total = [], [], 0
+        own: dict[str | None, int] = {}
+        for item, span in zip(items, spans, strict=True):
+            starts.append(total)
+            before.append(own.get(item.file, 0) if item.counts_own_lines else 0)
+            own[item.file] = own.get(item.file, 0) + span
+            total += span
+        return cls(tuple(starts), tuple(item.file for item in items), tuple(before))
+
+    def item_of(self, number: int) -> int:
+        """The item that a running number belongs to. Empty items share their start with the next one."""
+        low, high = 0, len(self.starts)
+        while low < high:
+            middle = (low + high) // 2
+            if self.starts[middle] < number:
+                low = middle + 1
+            else:
+                high = middle
+        return low - 1
+
+    def place(self, number: int) -> Place:
+        item = self.item_of(number)
+        return self.files[item], number - self.starts[item] + self.before[item]
+
+
+def record_text(record: Record) -> bytes:
+    """A record as a line that `load` reads: how records of other formats look in a reject file."""
+    data: dict[str, Any] = dict(record.data) if record.id is None else {"id": record.id, **record.data}
+    if record.kind == "node":
+        return json.dumps({"type": record.type_name, "data": data}, ensure_ascii=False, default=str).encode()
+    envelope = {"edge": record.type_name, "from": record.src, "to": record.dst, "data": data}
+    return json.dumps(envelope, ensure_ascii=False, default=str).encode()
