@@ -1,0 +1,146 @@
+"""JSON per type as work items: plain objects without an envelope, one per line, or one array of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from omnigraph.language.schema.catalog import Catalog, EdgeType
+from omnigraph.write.records import LINE_BYTES_MAX, Record
+from omnigraph.write.sources import Unreadable
+from omnigraph.write.tabular.binding import entity_id, key_types, target_of
+from omnigraph.write.tabular.files import open_bytes
+from omnigraph.write.tabular.mapping import EVERYTHING_ELSE, InvalidMapping, TypeMapping
+from omnigraph.write.violations import Violation
+
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_SPACE = " \t\r\n"
+
+
+@dataclass(frozen=True, slots=True)
+class JsonItem:
+    """A file of JSON objects."""
+
+    file: str
+    mapping: TypeMapping
+    size: int
+    counts_own_lines: bool = False
+
+    def records(self, catalog: Catalog) -> Iterator[Record | Unreadable]:
+        if self.mapping.ends:
+            raise InvalidMapping("JSON objects name an endpoint by its id: 'from' and 'to' are one member each")
+        for line, offset, text in _objects(self.file):
+            yield self._read(text, line, offset, catalog)
+
+    def _read(self, raw: bytes, line: int, offset: int, catalog: Catalog) -> Record | Unreadable:
+        if len(raw) > LINE_BYTES_MAX:
+            return self._bad(raw, line, "json", f"an object of {len(raw)} bytes; at most {LINE_BYTES_MAX} are read")
+        try:
+            value = _DECODER.decode(raw.decode())
+        except UnicodeDecodeError as error:
+            return self._bad(raw, line, "encoding", f"not valid UTF-8 at byte {error.start + 1} of the object")
+        except json.JSONDecodeError as error:
+            return self._bad(raw, line, "json", f"not valid JSON: {error.msg} at column {error.colno}")
+        except (ValueError, RecursionError) as error:
+            return self._bad(raw, line, "json", str(error))
+        if not isinstance(value, dict):
+            return self._bad(raw, line, "json", "a row is one JSON object")
+        return self._record(value, raw, line, offset, catalog)
+
+    def _record(
+        self, members: dict[str, Any], raw: bytes, line: int, offset: int, catalog: Catalog
+    ) -> Record | Unreadable:
+        mapping, entity = self.mapping, self.mapping.entity
+        data: dict[str, Any] = dict(mapping.constants)
+        for name, value in members.items():
+            if name in mapping.ignored or (value is None and mapping.empty == "absent"):
+                continue
+            target = mapping.columns.get(name) or target_of(entity, name)
+            if target is None and EVERYTHING_ELSE in mapping.ignored:
+                continue
+            data[target or name] = value  # a name that the type does not have is for decoding to refuse
+        given = entity_id(data.pop("id", None), None)
+        src = dst = None
+        if isinstance(entity, EdgeType):
+            kinds = (key_types(catalog, entity.from_type), key_types(catalog, entity.to_type))
+            src, dst = (
+                entity_id(data.pop(word, None), kind[0] if len(kind) == 1 else None)
+                for word, kind in zip(("from", "to"), kinds, strict=True)
+            )
+            for word, value in (("from", src), ("to", dst)):
+                if value is None:
+                    return self._bad(raw, line, "record", f"{entity.name}: '{word}' has no value")
+        return Record(line, offset, entity.kind, entity.name, given, src, dst, data)
+
+    def _bad(self, raw: bytes, line: int, rule: str, message: str) -> Unreadable:
+        entity = self.mapping.entity
+        violation = Violation(
+            rule=rule, message=message, entity_kind=entity.kind, type_name=entity.name, file=self.file, line=line
+        )
+        return Unreadable(line, raw, violation)
+
+
+def _objects(path: str) -> Iterator[tuple[int, int, bytes]]:
+    """Line, position and text of every object. An array is read as a whole, lines are streamed."""
+    with open_bytes(path) as file:
+        offset = 0
+        for number, raw in enumerate(file, 1):
+            text = raw.removeprefix(_BYTE_ORDER_MARK) if number == 1 else raw
+            stripped = text.strip(_SPACE.encode())
+            if stripped.startswith(b"["):
+                yield from _elements((text + file.read()).decode(errors="replace"), number, offset)
+                return
+            if stripped:
+                yield number, offset, stripped
+            offset += len(raw)
+
+
+def _elements(text: str, first_line: int, first_offset: int) -> Iterator[tuple[int, int, bytes]]:
+    """The elements of an array, one after another; what cannot be read any further is the last one."""
+    place, line, counted = text.index("[") + 1, first_line, 0
+    while True:
+        while place < len(text) and text[place] in _SPACE + ",":
+            place += 1
+        line += text.count("\n", counted, place)
+        counted = place
+        if place >= len(text) or text[place] == "]":
+            return
+        try:
+            _, end = _DECODER.raw_decode(text, place)
+        except (ValueError, RecursionError):
+            end = len(text)
+        yield line, first_offset + place, text[place:end].encode()
+        place = end
+
+
+def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"duplicate member '{twice}'")
+    return members
+
+
+def _no_constant(word: str) -> NoReturn:
+    raise ValueError(f"{word} is no JSON value")
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_members, parse_constant=_no_constant)
+
+
+def sample_objects(path: str, most: int) -> list[dict[str, Any]]:
+    """The first objects that can be read, to look at."""
+    found: list[dict[str, Any]] = []
+    for _, _, raw in _objects(path):
+        try:
+            value = _DECODER.decode(raw.decode())
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(value, dict):
+            found.append(value)
+        if len(found) >= most:
+            break
+    return found
