@@ -14,9 +14,9 @@ from omnigraph.history.json_lines import Dates, LineWriter
 from omnigraph.history.ordered_scan import RUN_BYTES, scan_by_id
 from omnigraph.history.snapshots import Snapshot
 from omnigraph.language import Catalog
-from omnigraph.language.schema.catalog import EdgeType, NodeType
+from omnigraph.language.schema.catalog import EdgeType, NodeType, Property
 from omnigraph.model.errors import Corrupt, TypeNotFound
-from omnigraph.storage import MANIFEST, GraphStorage, TablePin
+from omnigraph.storage import MANIFEST, GraphStorage, Table, TablePin
 from omnigraph.storage.blobs import split_by_blob_bytes
 
 
@@ -43,15 +43,22 @@ def export_lines(
     run_bytes: int = RUN_BYTES,
 ) -> Iterator[bytes]:
     """The lines of a snapshot, each with its line end. A wrong type name is refused here, before the first line."""
+    tables = exported_tables(snapshot, catalog, types)
+    return _lines(storage, tables, dates, run_bytes, nothing_is_null=has_foreign_commits(storage, snapshot))
+
+
+def exported_tables(
+    snapshot: Snapshot, catalog: Catalog, types: Sequence[str] | None = None
+) -> list[tuple[NodeType | EdgeType, TablePin]]:
+    """The tables of an export in its order: nodes before edges, by name. A wrong type name is refused."""
     pins = {pin.table_key: pin for pin in snapshot.tables}
     if undeclared := sorted(str(key) for key in pins if catalog.table(key) is None):
         raise Corrupt(MANIFEST, f"tables without a declared type: {', '.join(undeclared)}")
     chosen = _chosen(catalog, types)
-    tables = [(entity, pins[entity.table_key]) for entity in chosen if entity.table_key in pins]
-    return _lines(storage, tables, dates, run_bytes, nothing_is_null=_has_foreign_commits(storage, snapshot))
+    return [(entity, pins[entity.table_key]) for entity in chosen if entity.table_key in pins]
 
 
-def _has_foreign_commits(storage: GraphStorage, snapshot: Snapshot) -> bool:
+def has_foreign_commits(storage: GraphStorage, snapshot: Snapshot) -> bool:
     """Whether the Rust releases wrote here: every commit of ours says what it did, theirs say nothing of the kind."""
     commits = storage.manifest.load(snapshot.branch).state.commits
     return not all(commit.py for commit in commits.values())
@@ -87,14 +94,25 @@ def _lines(
 ) -> Iterator[bytes]:
     for entity, pin in tables:
         table = storage.tables.open(pin)
-        # An older snapshot may lack a property that was declared since; it is left out, as it was not there.
-        present = set(table.schema.names)
-        ordered = sorted(entity.properties, key=lambda prop: prop.name.encode())
-        properties = tuple(prop for prop in ordered if prop.name in present)
+        properties = present_properties(entity, table)
         writer = LineWriter(entity, properties, dates, table, nothing_is_null)
-        blobs = [prop.name for prop in writer.properties if prop.type.is_blob]
-        fixed = ["id"] if entity.kind == "node" else ["id", "src", "dst"]
-        columns = [*fixed, *(prop.name for prop in writer.properties), "_rowid"]
-        for batch in scan_by_id(table, columns, run_bytes=run_bytes):
+        blobs = [prop.name for prop in properties if prop.type.is_blob]
+        for batch in scan_by_id(table, exported_columns(entity, properties), run_bytes=run_bytes):
             for part in split_by_blob_bytes(batch, blobs):
                 yield from writer.lines(part)
+
+
+def present_properties(entity: NodeType | EdgeType, table: Table) -> tuple[Property, ...]:
+    """What an export writes of a table, in byte order of the names.
+
+    An older snapshot may lack a property that was declared since; it is left out, as it was not there.
+    """
+    present = set(table.schema.names)
+    ordered = sorted(entity.properties, key=lambda prop: prop.name.encode())
+    return tuple(prop for prop in ordered if prop.name in present)
+
+
+def exported_columns(entity: NodeType | EdgeType, properties: Sequence[Property]) -> list[str]:
+    """The columns to scan; `_rowid` finds the bytes of blobs."""
+    fixed = ["id"] if entity.kind == "node" else ["id", "src", "dst"]
+    return [*fixed, *(prop.name for prop in properties), "_rowid"]

@@ -70,12 +70,14 @@ class LineWriter:
     def _texts(self, batch: pa.RecordBatch, prop: Property) -> list[str]:
         column = batch.column(prop.name)
         if prop.type.is_blob:
-            return self._blobs(batch, prop, column)
+            return ["null" if text is None else encode_basestring(text) for text in self.blob_texts(batch, prop)]
         if prop.type.is_vector or prop.type.scalar.is_float:
-            self._refuse_non_finite(batch, prop, column)
+            self.refuse_non_finite(batch, prop)
         return column_texts(column, prop.type, self.dates)
 
-    def _blobs(self, batch: pa.RecordBatch, prop: Property, column: pa.Array) -> list[str]:
+    def blob_texts(self, batch: pa.RecordBatch, prop: Property) -> list[str | None]:
+        """The text form of every value of a Blob column: its bytes in base64, or the address that it refers to."""
+        column = batch.column(prop.name)
         cells = blob_cells(column, nothing_is_null=self.nothing_is_null and prop.type.nullable)
         wanted = [
             row_id
@@ -83,17 +85,19 @@ class LineWriter:
             if cell is not None and cell.kind == "managed"
         ]
         managed = iter(read_blobs(self.table, prop.name, wanted))
-        texts = []
+        texts: list[str | None] = []
         for cell in cells:
             if cell is None:
-                texts.append("null")
+                texts.append(None)
             elif cell.kind == "external":
-                texts.append(encode_basestring(cell.uri or ""))
+                texts.append(cell.uri or "")
             else:
-                texts.append(f'"base64:{base64.b64encode(next(managed)).decode()}"')
+                texts.append(f"base64:{base64.b64encode(next(managed)).decode()}")
         return texts
 
-    def _refuse_non_finite(self, batch: pa.RecordBatch, prop: Property, column: pa.Array) -> None:
+    def refuse_non_finite(self, batch: pa.RecordBatch, prop: Property) -> None:
+        """Raises for a number that could never be loaded again."""
+        column = batch.column(prop.name)
         nested = prop.type.is_vector or prop.type.is_list
         if pc.all(pc.is_finite(column.flatten() if nested else column)).as_py() is not False:
             return
