@@ -5,7 +5,7 @@ Every write surface ends here: a mutation, a load, a merge. The one validator re
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -13,17 +13,24 @@ import pyarrow as pa
 
 from omnigraph.model.identifiers import TableKey
 from omnigraph.storage import StagedEffect, TablePin
+from omnigraph.write.sources import Place, Places
 
 ChangeMode = Literal["insert", "upsert", "overwrite", "delete"]
 """insert: ids must be new. upsert: replace or add. overwrite: this is the whole new content. delete: remove ids."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Provenance:
-    """Where each row of a change came from, for messages. Aligned with the rows; None where there is no line."""
+    """Where each row of a change came from, for messages. Aligned with the rows."""
 
     file: str | None
-    lines: tuple[int, ...]
+    lines: Sequence[int]
+    places: Places | None = None
+    """With them, `lines` are running numbers over several files, and `file` means nothing."""
+
+    def place(self, row: int) -> Place:
+        number = int(self.lines[row])
+        return (self.file, number) if self.places is None else self.places.place(number)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +40,12 @@ class TableChange:
     key: TableKey
     mode: ChangeMode
     rows: pa.Table | None = None
-    """Full rows in exactly the table's columns; None for a delete."""
+    """Full rows in exactly the table's columns; None for a delete. A bulk load is checked by its key columns alone."""
     removed: tuple[str, ...] = ()
     """The ids that a delete removes."""
     provenance: Provenance | None = None
+    values_proven: bool = False
+    """The rules of single values were checked where the rows were read, and the rows may lack the columns for it."""
 
     @property
     def is_empty(self) -> bool:

@@ -30,7 +30,8 @@ _ACCEPTED: dict[Scalar, frozenset[type]] = {
 # Narrower than what is accepted: these spellings mean the same to Arrow and to us. Others go value by value.
 _PLAIN_DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 _PLAIN_MOMENT = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{3})?Z$"
-_UNFIT = (pa.ArrowException, OverflowError, UnicodeEncodeError, ValueError, TypeError)
+UNFIT = (pa.ArrowException, OverflowError, UnicodeEncodeError, ValueError, TypeError)
+"""What Arrow raises for values that do not fit a column."""
 
 
 def to_column(values: Sequence[Any], declared: PropType, where: str) -> tuple[pa.Array, Faults]:
@@ -78,7 +79,7 @@ def _whole_scalars(values: Sequence[Any], declared: PropType, kinds: set[type]) 
             if not pc.all(pc.is_in(column.drop_null(), value_set=allowed), min_count=0).as_py():
                 return None
         return column
-    except _UNFIT:
+    except UNFIT:
         return None
 
 
@@ -89,7 +90,12 @@ def _dates(values: Sequence[Any], scalar: Scalar, kinds: set[type]) -> pa.Array 
         return pa.array(values, stored).view(shown)
     if kinds != {str}:
         return None
-    texts = pa.array(values, pa.string())
+    return plain_dates(pa.array(values, pa.string()), scalar)
+
+
+def plain_dates(texts: pa.Array, scalar: Scalar) -> pa.Array | None:
+    """Dates or moments in their plain spelling; None when any is spelled otherwise. May raise what `UNFIT` lists."""
+    days = scalar is Scalar.DATE
     plain = pc.match_substring_regex(texts, _PLAIN_DATE if days else _PLAIN_MOMENT)
     if not pc.all(plain, min_count=0).as_py():
         return None

@@ -79,6 +79,12 @@ class Decoded:
         rows = self.rows.filter(pa.array(keep))
         return Decoded(rows, self.lines[keep], self.generated[keep], absent, self.violations)
 
+    def take(self, order: Lines) -> Decoded:
+        """The rows of these positions, in this order."""
+        absent = {name: mask[order] for name, mask in self.absent.items()}
+        rows = self.rows.take(pa.array(order))
+        return Decoded(rows, self.lines[order], self.generated[order], absent, self.violations)
+
 
 def joined(parts: Sequence[Decoded]) -> Decoded:
     """Chunks of one type as one, without their violations. No row is copied."""

@@ -30,7 +30,9 @@ class Findings:
     violations: list[Violation] = field(default_factory=list)
     total: int = 0
 
-    def add(self, violations: Iterable[Violation]) -> None:
+    def add(self, violations: Iterable[Violation], *, uncounted: int = 0) -> None:
+        """Takes violations in; `uncounted` is how many more there were that nobody kept."""
+        self.total += uncounted
         for violation in violations:
             self.total += 1
             if self.max_errors is None or len(self.violations) < self.max_errors:
@@ -54,7 +56,7 @@ def offence(
         if entity_id is None and change.rows is not None:
             entity_id = change.rows["id"][rows[-1]].as_py()
         if change.provenance is not None:
-            file, line = change.provenance.file, change.provenance.lines[rows[-1]]
+            file, line = change.provenance.place(rows[-1])
     violation = Violation(
         rule=rule,
         message=message,

@@ -20,14 +20,19 @@ KEY_CONFLICT = "key_conflict"
 """The rule of an id that is taken where only new ones may come."""
 
 
-def check_repeats(entity: NodeType | EdgeType, change: TableChange) -> Iterator[Offence]:
-    """A key or a `@unique` tuple twice in one input, in every mode; an explicit id twice unless the last one wins."""
+def check_repeats(entity: NodeType | EdgeType, change: TableChange, generated: Mask) -> Iterator[Offence]:
+    """A key or a `@unique` tuple twice in one input, in every mode; an explicit id twice unless the last one wins.
+
+    Generated ids differ by construction and are not compared.
+    """
     if change.rows is None or not change.rows.num_rows:
         return
     key = entity.key if isinstance(entity, NodeType) else None
-    if key is not None or change.mode != "upsert":
-        later, first = repeats(tuple_codes([change.rows["id"]]))
-        for row, other in zip(later.tolist(), first.tolist(), strict=True):
+    if key is not None or (change.mode != "upsert" and not generated.all()):
+        stated = np.flatnonzero(~generated)
+        ids = change.rows["id"] if len(stated) == len(generated) else change.rows["id"].filter(pa.array(~generated))
+        later, first = repeats(tuple_codes([ids]))
+        for row, other in zip(stated[later].tolist(), stated[first].tolist(), strict=True):
             yield _repeated(entity, change, key, row, other)
     for group in entity.unique:
         yield from repeated_in_change(entity, group, change)

@@ -3,7 +3,7 @@
 A source is a list of *items*. An item is a small picklable value that names a part of the input (a byte range of a
 file, a row group, a whole compressed file) and yields what stands there, in order:
 
-- a `Record` (write/records.py) for what can be read. `line` counts from 1 and grows; `offset` is anything that names the
+- a `Record` for what can be read. `line` counts from 1 and grows; `offset` is anything that names the
   record within its item's file for all time: ids of records that state none are made from (load id, file, offset), so
   a task that is run again makes the same ids, and two items of one file must never use an offset twice.
 - an `Unreadable` for what cannot be read: the line, the text as it came (it goes to the reject file), the violation.

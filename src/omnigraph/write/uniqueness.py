@@ -91,5 +91,7 @@ def tuple_texts(rows: pa.Table, group: Sequence[str], row: int) -> list[str]:
 def both_lines(change: TableChange, first: int, second: int) -> str:
     if change.provenance is None:
         return ""
-    lines = change.provenance.lines
-    return f" (lines {lines[first]} and {lines[second]})"
+    (file, line), (other_file, other_line) = (change.provenance.place(row) for row in (first, second))
+    if file == other_file:
+        return f" (lines {line} and {other_line})"
+    return f" (line {line} of {file} and line {other_line} of {other_file})"

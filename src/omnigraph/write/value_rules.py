@@ -15,7 +15,7 @@ from omnigraph.write.findings import Offence, offence, shown
 
 def check_values(entity: NodeType | EdgeType, change: TableChange) -> Iterator[Offence]:
     """Enums, then ranges, then patterns; NULL satisfies each of them."""
-    if change.rows is None or not change.rows.num_rows:
+    if change.values_proven or change.rows is None or not change.rows.num_rows:
         return
     for prop in entity.properties:
         if prop.type.enum_values is not None:
