@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from omnigraph.model.identifiers import TableKey
@@ -24,7 +26,7 @@ class Provenance:
     """Where each row of a change came from, for messages. Aligned with the rows."""
 
     file: str | None
-    lines: Sequence[int]
+    lines: Sequence[int] | npt.NDArray[np.int64]
     places: Places | None = None
     """With them, `lines` are running numbers over several files, and `file` means nothing."""
 

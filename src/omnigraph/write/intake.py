@@ -6,7 +6,7 @@ item's own.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from omnigraph.language.schema.catalog import Catalog
 from omnigraph.model.identifiers import EntityKind, TableKey
-from omnigraph.write.decode import CHUNK_RECORDS, Decoded, DecodePlan, decode, decode_plan, joined
+from omnigraph.write.decode import CHUNK_RECORDS, Decoded, DecodePlan, Lines, Mask, decode, decode_plan, joined
 from omnigraph.write.fast_decode import LinesOfOneType, fast_decode
 from omnigraph.write.generated_ids import IdSource
 from omnigraph.write.line_files import Block, LineItem
@@ -121,8 +121,8 @@ class ItemReading:
     def _exactly(
         self,
         texts: pa.BinaryArray,
-        offsets: np.ndarray[tuple[int], np.dtype[np.int64]],
-        wanted: np.ndarray,
+        offsets: Lines,
+        wanted: Mask,
         before: int,
     ) -> dict[tuple[EntityKind, str], list[Decoded]]:
         """Line by line: the way that knows every reason."""
@@ -167,7 +167,9 @@ class ItemReading:
 
     # --- both ---------------------------------------------------------------------------------------------
 
-    def _decode(self, name: tuple[EntityKind, str], records: list[Record], texts: dict) -> Decoded:
+    def _decode(
+        self, name: tuple[EntityKind, str], records: list[Record], texts: Mapping[int, bytes | Record]
+    ) -> Decoded:
         decoded = decode(records, self._plan(*name), self.ids, patch=self.plan.patch)
         by_line: dict[int, list[Violation]] = {}
         for violation in decoded.violations:
