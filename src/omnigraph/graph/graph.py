@@ -31,8 +31,11 @@ from omnigraph.storage import (
 )
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from omnigraph.graph.loading import LoadMode
     from omnigraph.graph.results import LoadResult, MutationResult
+    from omnigraph.pipeline.export import ExportProgress, ExportResult
     from omnigraph.write import RecoveryRecord, Sidecar, VerifyReport
 
 
@@ -225,6 +228,38 @@ class Graph:
         """The entities of one snapshot as JSON lines, nodes before edges, by id; `load` reads them back."""
         snapshot = self.snapshot(branch)
         return history.export_lines(self._storage, snapshot, self.schema.catalog, types=types, dates=dates)
+
+    def export_to(
+        self,
+        path: str | Path,
+        *,
+        format: Literal["jsonl", "parquet", "csv"] = "jsonl",  # noqa: A002 — the word that Spark and pandas users expect
+        branch: str | None = None,
+        types: Sequence[str] | None = None,
+        dates: Literal["raw", "iso"] | None = None,
+        engine: Literal["auto", "local", "spark"] = "auto",
+        spark: SparkSession | str | None = None,
+        progress: ExportProgress | None = None,
+    ) -> ExportResult:
+        """Writes one snapshot to an empty folder, a file per group of rows, in parallel; `load` reads it back.
+
+        `dates` says how text formats write them: integers (`raw`, the default for lines) or text (`iso`, for CSV).
+        """
+        from omnigraph.pipeline.export import export_to
+
+        snapshot = self.snapshot(branch)
+        return export_to(
+            self._storage,
+            self.schema,
+            snapshot,
+            str(path),
+            format=format,
+            types=types,
+            dates=dates,
+            engine=engine,
+            spark=spark,
+            progress=progress,
+        )
 
     def verify(self, *, deep: bool = True) -> VerifyReport:
         """Checks everything that can be checked without changing a byte, and reports all of it."""
