@@ -15,22 +15,31 @@ os.environ.setdefault("LANCE_LOG", "error")  # must be set before the import: La
 os.environ.setdefault("LANCE_INCLUDE_VECTOR_CENTROIDS", "false")
 
 import lance
-from lance import Index, LanceDataset, LanceOperation, Transaction
+from lance import Index, LanceDataset, LanceOperation, Transaction, tokenize
+from lance.dataset import serialize_row_addrs
+from lance.file import LanceFileReader
 from lance.fragment import write_fragments
 from lance.lance import _Session as Session
+from lance.optimize import Compaction
+from lance.query import MatchQuery
 
 from omnigraph.storage import layout
 from omnigraph.storage.lance_errors import without_panics
 from omnigraph.storage.root import Root
 
 __all__ = [
+    "Compaction",
     "Dataset",
     "Handles",
     "Index",
     "LanceDataset",
+    "LanceFileReader",
     "LanceOperation",
+    "MatchQuery",
     "Transaction",
+    "serialize_row_addrs",
     "session",
+    "tokenize",
     "write_fragments",
 ]
 
