@@ -15,7 +15,7 @@ os.environ.setdefault("LANCE_LOG", "error")  # must be set before the import: La
 os.environ.setdefault("LANCE_INCLUDE_VECTOR_CENTROIDS", "false")
 
 import lance
-from lance import Index, LanceDataset, LanceOperation, Transaction, tokenize
+from lance import FragmentMetadata, Index, LanceDataset, LanceOperation, Transaction, tokenize
 from lance.dataset import serialize_row_addrs
 from lance.file import LanceFileReader
 from lance.fragment import write_fragments
@@ -30,6 +30,7 @@ from omnigraph.storage.root import Root
 __all__ = [
     "Compaction",
     "Dataset",
+    "FragmentMetadata",
     "Handles",
     "Index",
     "LanceDataset",

@@ -68,6 +68,18 @@ class Leases:
             reach(Point.LEASE_ACQUIRED)
             yield HeldLeases(tuple(held))
 
+    def take(self, path: str, *, wait_s: float = 0.0) -> Lease:
+        """The lease of an object that is no branch, for example of a load's staging folder, and may be deleted."""
+        deadline = time.monotonic() + wait_s
+        if not self._root.is_local:
+            return _acquire_object(self._objects, path, path, deadline)
+        file = self._root.join(path)
+        while True:
+            lease = _acquire_file(file, path, deadline)
+            if lease.is_of(file):
+                return lease
+            lease.release()  # it was deleted, and made anew, while we waited
+
     def _acquire(self, name: str, deadline: float) -> Lease:
         if self._root.is_local:
             return _acquire_file(self._root.join(layout.lease_name(name)), name, deadline)
@@ -97,6 +109,13 @@ class _FileLease:
 
     def release(self) -> None:
         os.close(self.descriptor)
+
+    def is_of(self, path: str) -> bool:
+        """True while the locked file is the one that the path names."""
+        try:
+            return os.path.samestat(os.fstat(self.descriptor), os.stat(path))
+        except FileNotFoundError:
+            return False
 
 
 def _acquire_file(path: str, name: str, deadline: float) -> _FileLease:

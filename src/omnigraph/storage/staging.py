@@ -61,7 +61,7 @@ class StagedEffect:
 
 def stage_append(table: Table, rows: Rows, storage_options: dict[str, str] | None = None) -> StagedEffect:
     """Rows that the caller has proven to be new."""
-    return _staged("append", table, _written(table, rows, "append", storage_options))
+    return staged_effect("append", table, _written(table, rows, "append", storage_options))
 
 
 def stage_insert(table: Table, rows: pa.Table, storage_options: dict[str, str] | None = None) -> StagedEffect:
@@ -69,7 +69,7 @@ def stage_insert(table: Table, rows: pa.Table, storage_options: dict[str, str] |
     taken = existing_ids(table, rows["id"].to_pylist())
     if taken:
         raise KeyConflict(str(table.pin.table_key), min(taken))
-    return _staged("insert", table, _written(table, rows, "append", storage_options))
+    return staged_effect("insert", table, _written(table, rows, "append", storage_options))
 
 
 def stage_upsert(table: Table, rows: pa.Table, storage_options: dict[str, str] | None = None) -> StagedEffect:
@@ -82,7 +82,7 @@ def stage_upsert(table: Table, rows: pa.Table, storage_options: dict[str, str] |
         return _merged(table, rows, use_index=False)
     try:
         if not existing_ids(table, rows["id"].to_pylist()):
-            return _staged("upsert", table, _written(table, rows, "append", storage_options))
+            return staged_effect("upsert", table, _written(table, rows, "append", storage_options))
         return _merged(table, rows, use_index=True)
     except OmniGraphError:
         # A stale index makes Lance report ambiguous matches that are none, and a broken one cannot be read at all.
@@ -99,15 +99,15 @@ def _merged(table: Table, rows: pa.Table, *, use_index: bool) -> StagedEffect:
             .use_index(use_index)
             .execute_uncommitted(rows)
         )
-    return _staged("upsert", table, transaction)
+    return staged_effect("upsert", table, transaction)
 
 
 def stage_overwrite(table: Table, rows: Rows, storage_options: dict[str, str] | None = None) -> StagedEffect:
     """The full new content; no rows at all is a legal content."""
     if isinstance(rows, pa.Table) and rows.num_rows == 0:
         operation = LanceOperation.Overwrite(rows.schema, [])
-        return _staged("overwrite", table, Transaction(table.version, operation))
-    return _staged("overwrite", table, _written(table, rows, "overwrite", storage_options))
+        return staged_effect("overwrite", table, Transaction(table.version, operation))
+    return staged_effect("overwrite", table, _written(table, rows, "overwrite", storage_options))
 
 
 def stage_delete(table: Table, predicate: Predicate, *, use_index: bool = True) -> tuple[StagedEffect | None, int]:
@@ -121,7 +121,7 @@ def stage_delete(table: Table, predicate: Predicate, *, use_index: bool = True) 
         return None, 0
     with translated(table.uri):
         operation = _deletion(table, addresses, to_sql(predicate, table.schema))
-    return _staged("delete", table, Transaction(table.version, operation)), len(addresses)
+    return staged_effect("delete", table, Transaction(table.version, operation)), len(addresses)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +148,7 @@ def stage_indexes(table: Table, specs: Sequence[IndexSpec]) -> StagedEffect:
             built.append(segment)
             replaced += _segments_named(table, spec.name)
         operation = LanceOperation.CreateIndex(built, replaced)
-    return _staged("index", table, Transaction(table.version, operation))
+    return staged_effect("index", table, Transaction(table.version, operation))
 
 
 def existing_ids(table: Table, ids: Iterable[str], *, use_index: bool = True) -> set[str]:
@@ -168,7 +168,8 @@ def existing_ids(table: Table, ids: Iterable[str], *, use_index: bool = True) ->
 # --- parts ------------------------------------------------------------------------------------------------
 
 
-def _staged(kind: EffectKind, table: Table, transaction: Any) -> StagedEffect:
+def staged_effect(kind: EffectKind, table: Table, transaction: Any) -> StagedEffect:
+    """An effect of a transaction that Lance described, for the sibling modules of this package."""
     transaction.uuid = str(uuid.uuid4()) if not transaction.uuid else transaction.uuid
     reach(Point.TABLE_STAGED)
     return StagedEffect(kind, table.pin, transaction)

@@ -1,0 +1,228 @@
+"""The staging area of a load: `__staging/<load id>/`, shared by the driver and every task, and always removed.
+
+Whoever loads holds the lease `alive` in its folder: an OS file lock, or a lease object on S3. A folder whose lease is
+free belongs to a load that died. Files that were moved from here into a table are listed under `moved/` before they
+move, so a dead load's files can be told from everybody else's.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+import pyarrow as pa
+from pyarrow import fs
+
+from omnigraph.model.errors import LeaseTimeout, OmniGraphError
+from omnigraph.storage.graph_storage import GraphStorage
+from omnigraph.storage.lance_errors import translated
+from omnigraph.storage.layout import STAGING
+from omnigraph.storage.root import Root
+
+ALIVE = "alive"
+MOVED = "moved"
+_log = logging.getLogger("omnigraph.storage")
+
+
+@dataclass(frozen=True, slots=True)
+class StagingFiles:
+    """The files of one load's staging area. Picklable: tasks write and read them wherever they run."""
+
+    root: Root
+    load_id: str
+
+    def path(self, name: str) -> str:
+        """Relative to the graph's root."""
+        return f"{STAGING}/{self.load_id}/{name}"
+
+    def uri(self, name: str) -> str:
+        return self.root.join(self.path(name))
+
+    def write(self, name: str, schema: pa.Schema, batches: Sequence[pa.RecordBatch], codec: str | None = None) -> None:
+        """An Arrow file; without a codec it can be mapped into memory."""
+        with self.writer(name, schema, codec) as writer:
+            for batch in batches:
+                writer.write_batch(batch)
+
+    @contextmanager
+    def writer(self, name: str, schema: pa.Schema, codec: str | None = None) -> Iterator[Any]:
+        with self._output(name) as sink:
+            options = pa.ipc.IpcWriteOptions(compression=codec)
+            with pa.ipc.new_file(sink, schema, options=options) as writer:
+                yield writer
+
+    def read(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
+        """The columns of an Arrow file. Local files are mapped: only what is looked at is read, and nothing is kept."""
+        source = self._input(name)
+        reader = pa.ipc.open_file(source)
+        if columns is not None:
+            places = [reader.schema.get_field_index(column) for column in columns]
+            reader = pa.ipc.open_file(source, options=pa.ipc.IpcReadOptions(included_fields=places))
+            return reader.read_all().select(list(columns))
+        return reader.read_all()
+
+    def batches(self, name: str) -> Iterator[pa.RecordBatch]:
+        reader = pa.ipc.open_file(self._input(name))
+        for number in range(reader.num_record_batches):
+            yield reader.get_batch(number)
+
+    def _output(self, name: str) -> Any:
+        uri = self.uri(name)
+        if self.root.is_local:
+            os.makedirs(os.path.dirname(uri), exist_ok=True)
+            return pa.OSFile(uri, "wb")
+        return filesystem(self.root).open_output_stream(uri.removeprefix("s3://"))
+
+    def _input(self, name: str) -> Any:
+        uri = self.uri(name)
+        if self.root.is_local:
+            return pa.memory_map(uri)
+        return filesystem(self.root).open_input_file(uri.removeprefix("s3://"))
+
+
+@dataclass(slots=True)
+class StagingArea:
+    """The driver's side: what was moved into tables, and the end of everything."""
+
+    storage: GraphStorage
+    files: StagingFiles
+    moved: dict[str, set[str]] = field(default_factory=dict)
+    """Per table path the names that were moved into its `data` folder."""
+
+    def move(self, folders: Sequence[tuple[str, Sequence[str]]], table_path: str) -> None:
+        """Moves data files (staging folder, names) into a table. The list is on disk before the first file is."""
+        names = sorted(name for _, own in folders for name in own)
+        document = json.dumps({"table": table_path, "files": names}).encode()
+        self.storage.objects.write(self.files.path(f"{MOVED}/{len(self.moved)}-{len(names)}-{names[0]}.json"), document)
+        self.moved.setdefault(table_path, set()).update(names)
+        system = filesystem(self.files.root)
+        target = _address(self.files.root, f"{table_path}/data")
+        system.create_dir(target, recursive=True)
+        for folder, own in folders:
+            for name in own:
+                _move(system, f"{_address(self.files.root, self.files.path(folder))}/data", target, name)
+
+    def remove(self, committed: frozenset[str] = frozenset()) -> None:
+        """Ends the area. Moved files that no version of their table names are deleted; `committed` are known to be."""
+        for table_path, names in self.moved.items():
+            delete_untracked(self.storage, table_path, names - committed)
+        self.storage.objects.delete_tree(f"{STAGING}/{self.files.load_id}")
+
+
+@contextmanager
+def staging_area(storage: GraphStorage, load_id: str) -> Iterator[StagingArea]:
+    """The staging area of a living load. The caller removes it; a death leaves it to `cleanup_staging`."""
+    files = StagingFiles(storage.root, load_id)
+    lease = storage.leases.take(files.path(ALIVE), wait_s=10.0)
+    try:
+        yield StagingArea(storage, files)
+    finally:
+        lease.release()
+
+
+def cleanup_staging(storage: GraphStorage) -> list[str]:
+    """Removes the staging areas of dead loads and what they moved into tables in vain; says which loads these were.
+
+    Only after recovery: a dead load's sidecar may still make its files visible.
+    """
+    removed = []
+    for load_id in staging_folders(storage):
+        try:
+            lease = storage.leases.take(f"{STAGING}/{load_id}/{ALIVE}")
+        except LeaseTimeout:
+            continue  # alive
+        try:
+            area = StagingArea(storage, StagingFiles(storage.root, load_id))
+            for name in storage.objects.list_names(area.files.path(MOVED)):
+                stored = storage.objects.read(area.files.path(f"{MOVED}/{name}"))
+                if stored is not None:
+                    document = json.loads(stored.data)
+                    area.moved.setdefault(document["table"], set()).update(document["files"])
+            area.remove()
+            removed.append(load_id)
+        finally:
+            lease.release()
+    return removed
+
+
+def staging_folders(storage: GraphStorage) -> list[str]:
+    """The loads that have a staging area now, living or dead."""
+    if not storage.objects.has_any(STAGING):
+        return []
+    selector = fs.FileSelector(_address(storage.root, STAGING), allow_not_found=True)
+    found = filesystem(storage.root).get_file_info(selector)
+    return sorted(each.base_name for each in found if each.type == fs.FileType.Directory)
+
+
+def delete_untracked(storage: GraphStorage, table_path: str, names: set[str] | frozenset[str]) -> None:
+    """Deletes data files of a table, unless a version names them. A failure is logged: they only take up room."""
+    if not names:
+        return
+    try:
+        tracked = _tracked(storage, table_path)
+        system, folder = filesystem(storage.root), _address(storage.root, f"{table_path}/data")
+        for name in sorted(names - tracked):
+            for entry in system.get_file_info([f"{folder}/{name}"]):
+                if entry.type == fs.FileType.Directory:
+                    system.delete_dir(entry.path)
+                elif entry.type == fs.FileType.File:
+                    system.delete_file(entry.path)
+    except (OmniGraphError, OSError, pa.ArrowException) as error:
+        _log.warning("files of an unfinished load stay in %s: %s", table_path, error)
+
+
+def _tracked(storage: GraphStorage, table_path: str) -> set[str]:
+    """The data files, and the folders of their blobs, that any version of this lineage names."""
+    with translated(table_path):
+        handle = storage.handles.open_for_change(table_path, None)
+        paths = handle.tracked_files()["path"].to_pylist()
+    names = {str(path).rsplit("/", 1)[-1] for path in paths}
+    return names | {os.path.splitext(name)[0] for name in names}
+
+
+# --- file systems -----------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=16)
+def _s3(options: tuple[tuple[str, str], ...]) -> fs.FileSystem:
+    given = dict(options)
+    endpoint = given.get("aws_endpoint", "")
+    return fs.S3FileSystem(
+        access_key=given.get("aws_access_key_id") or None,
+        secret_key=given.get("aws_secret_access_key") or None,
+        session_token=given.get("aws_session_token") or None,
+        region=given.get("aws_region"),
+        scheme="http" if endpoint.startswith("http://") else "https",
+        endpoint_override=endpoint.partition("://")[2] or None,
+        force_virtual_addressing=given.get("aws_virtual_hosted_style_request") == "true" and bool(endpoint),
+    )
+
+
+def filesystem(root: Root) -> fs.FileSystem:
+    """Arrow's view of the store that a root lies in, for files too large to be control objects."""
+    return fs.LocalFileSystem() if root.is_local else _s3(tuple(sorted(root.options.items())))
+
+
+def _address(root: Root, path: str) -> str:
+    """A path under the root as the file system names it."""
+    return root.join(path).removeprefix("s3://")
+
+
+def _move(system: fs.FileSystem, source: str, target: str, name: str) -> None:
+    """One data file, or the folder of its blobs. An object store has no folders: their objects are moved."""
+    if isinstance(system, fs.LocalFileSystem):
+        os.rename(f"{source}/{name}", f"{target}/{name}")
+        return
+    info = system.get_file_info([f"{source}/{name}"])[0]
+    if info.type == fs.FileType.Directory:
+        for entry in system.get_file_info(fs.FileSelector(info.path, recursive=True)):
+            if entry.type == fs.FileType.File:
+                system.move(entry.path, f"{target}/{name}{entry.path.removeprefix(info.path)}")
+    else:
+        system.move(f"{source}/{name}", f"{target}/{name}")
