@@ -1,0 +1,87 @@
+"""The harness of a peer: runs its questions one after the other and prints a JSON line for each.
+
+A line at a time, so that the parent sees what was reached when a question takes too long and it ends the process.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import statistics
+import sys
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+from bench.peers.data import SIZES, BenchData, bench_data
+from bench.peers.workloads import WORKLOADS
+
+Ask = Callable[[int], Any]
+"""Asks the question for the n-th time; the answer is a number where one can be compared."""
+BUDGET_S, RUNS_MAX, RUNS_MIN = 3.0, 200, 3
+
+
+class Peer(Protocol):
+    """An engine: loads its own copy of the data once, opens it, and knows how to ask."""
+
+    def prepare(self, data: BenchData) -> None: ...
+
+    def open(self, data: BenchData) -> Mapping[str, Ask]: ...
+
+
+def main(peer: Peer) -> None:
+    """What every peer module runs as a program."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("size", choices=SIZES)
+    parser.add_argument("--only", nargs="*", help="these questions, in their order")
+    parser.add_argument("--cold", action="store_true", help="open, answer one point lookup, and say when that was")
+    given = parser.parse_args()
+    data = bench_data(SIZES[given.size])
+    if given.cold:
+        _say(what="cold", at=_cold(peer, data))
+        return
+    begun = time.perf_counter()
+    peer.prepare(data)
+    _say(what="prepared", seconds=time.perf_counter() - begun)
+    asks = peer.open(data)
+    wanted = given.only if given.only is not None else [workload.name for workload in WORKLOADS]
+    for name in wanted:
+        if name in asks:
+            _say(what="begun", name=name)
+            _say(what="answer", name=name, **_measured(asks[name], _is_heavy(name)))
+    _say(what="memory", peak_mb=peak_mb())
+
+
+def _cold(peer: Peer, data: BenchData) -> float:
+    peer.open(data)["point"](0)
+    return time.time()
+
+
+def _is_heavy(name: str) -> bool:
+    return next(workload.heavy for workload in WORKLOADS if workload.name == name)
+
+
+def _measured(ask: Ask, heavy: bool) -> dict[str, Any]:
+    """The first answer, and the median of the warm ones in milliseconds."""
+    begun = time.perf_counter()
+    answer = ask(0)
+    first = (time.perf_counter() - begun) * 1000
+    times: list[float] = []
+    started = time.perf_counter()
+    while len(times) < RUNS_MAX and (len(times) < RUNS_MIN or time.perf_counter() - started < BUDGET_S):
+        if heavy and times and time.perf_counter() - started > BUDGET_S:
+            break
+        begun = time.perf_counter()
+        ask(len(times) + 1)
+        times.append((time.perf_counter() - begun) * 1000)
+    return {"ms": statistics.median(times), "first_ms": first, "runs": len(times), "answer": answer}
+
+
+def peak_mb() -> float:
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / (1e6 if sys.platform == "darwin" else 1e3)
+
+
+def _say(**facts: Any) -> None:
+    print(json.dumps(facts), flush=True)

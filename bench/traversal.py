@@ -1,0 +1,55 @@
+"""Traversal, aggregation and search beside other engines: the same data and questions, in the same run.
+
+Every engine has a process of its own and answers the questions warm; the answers are compared. Data and loaded stores
+are kept in $OMNIGRAPH_BENCH_DIR (by default in the temporary directory), so a second run starts at once.
+Run: python -m bench.traversal [--quick] [--sizes small large] [--peers omnigraph DuckDB] [--charts FOLDER]
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from bench.peers.data import SIZES, bench_data
+from bench.peers.processes import PEERS, Outcome, run_peer
+from bench.peers.report import chart, disagreements, markdown
+from bench.peers.workloads import WORKLOADS
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="a graph of 5,000 people")
+    parser.add_argument("--sizes", nargs="+", choices=SIZES)
+    parser.add_argument("--peers", nargs="+", choices=PEERS, default=list(PEERS))
+    parser.add_argument("--limit", type=float, default=60.0, help="seconds that a question may take")
+    parser.add_argument("--charts", type=Path, help="write a chart per size into this folder")
+    given = parser.parse_args()
+    failed = False
+    for name in given.sizes or (["quick"] if given.quick else ["small", "large"]):
+        failed |= not compare(name, given.peers, given.limit, given.charts)
+    return 1 if failed else 0
+
+
+def compare(size_name: str, peers: list[str], limit_s: float, charts: Path | None) -> bool:
+    """One graph, all peers: prints the table. False when a peer failed or two of them disagree."""
+    size = SIZES[size_name]
+    bench_data(size)
+    skip = frozenset(workload.name for workload in WORKLOADS if workload.heavy and size_name == "large")
+    outcomes: dict[str, Outcome] = {}
+    for name in peers:
+        outcomes[name] = run_peer(PEERS[name], size_name, limit_s, skip)
+        if outcomes[name].failure:
+            print(f"{name}: {outcomes[name].failure}", file=sys.stderr)
+    print(f"\n{markdown(size, outcomes, limit_s)}\n", flush=True)
+    wrong = disagreements(outcomes)
+    for text in wrong:
+        print(f"the engines disagree: {text}", file=sys.stderr)
+    if charts is not None:
+        charts.mkdir(parents=True, exist_ok=True)
+        (charts / f"traversal-{size_name}.svg").write_text(chart(size, outcomes), encoding="utf-8")
+    return not wrong and not any(outcome.failure for outcome in outcomes.values())
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
