@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ import pyarrow as pa
 from pyarrow import fs
 
 from omnigraph.model.errors import LeaseTimeout, OmniGraphError
+from omnigraph.model.identifiers import new_ulid, ulid_from
 from omnigraph.storage.graph_storage import GraphStorage
 from omnigraph.storage.lance_errors import translated
 from omnigraph.storage.layout import STAGING
@@ -27,6 +29,8 @@ from omnigraph.storage.root import Root
 
 ALIVE = "alive"
 MOVED = "moved"
+HANDED_OVER = "write-"
+HANDED_OVER_HOURS = 24
 _log = logging.getLogger("omnigraph.storage")
 
 
@@ -133,6 +137,8 @@ def cleanup_staging(storage: GraphStorage) -> list[str]:
     """
     removed = []
     for load_id in staging_folders(storage):
+        if _is_handed_over(load_id):
+            continue
         try:
             lease = storage.leases.take(f"{STAGING}/{load_id}/{ALIVE}")
         except LeaseTimeout:
@@ -149,6 +155,17 @@ def cleanup_staging(storage: GraphStorage) -> list[str]:
         finally:
             lease.release()
     return removed
+
+
+def handed_over_id() -> str:
+    """The id of an area that tasks of another program fill, with no process of ours between them to hold a lease."""
+    return f"{HANDED_OVER}{new_ulid()}"
+
+
+def _is_handed_over(load_id: str) -> bool:
+    """Such an area counts as alive for a day by its name, which tells when it was made."""
+    oldest = ulid_from(time.time_ns() // 1_000_000 - HANDED_OVER_HOURS * 3_600_000, bytes(10))
+    return load_id.startswith(HANDED_OVER) and load_id.removeprefix(HANDED_OVER) >= oldest
 
 
 def staging_folders(storage: GraphStorage) -> list[str]:
