@@ -1,0 +1,182 @@
+"""Running kernels: one work item per task, results exactly once, progress, and an end by Ctrl-C that leaves nothing.
+
+Rows never pass through the JVM. A task is `kernel(item)`; what it returns is pickled home, and the result of the
+attempt that succeeded is the only one that arrives. A kernel that refuses on purpose (an `OmniGraphError`) is not
+tried again.
+"""
+
+from __future__ import annotations
+
+import pickle
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import pyarrow as pa
+
+from omnigraph.model.errors import Internal, OmniGraphError
+from omnigraph.model.identifiers import new_ulid
+from omnigraph.pipeline.session import log_tail
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+Progress = Callable[[str, int, int], None]
+"""Stage, finished tasks, tasks in all."""
+
+POLL_S = 0.2
+_RESULT = "number long, result binary"
+
+
+class SparkJobFailed(Internal):
+    """A job on Spark failed for a reason that is not the input's. Nothing was published."""
+
+
+def run(
+    spark: SparkSession,
+    kernel: Callable[[Item], Result],
+    items: Sequence[Item],
+    *,
+    stage_name: str,
+    progress: Progress | None = None,
+) -> list[Result]:
+    """The results of the kernel over the items, in their order. The kernel lives in an importable module."""
+    if not items:
+        return []
+    tasks = spark.range(0, len(items), 1, len(items)).mapInArrow(_Tasks(kernel, tuple(items)), _RESULT)
+    found = dict(collect(spark, tasks, stage_name=stage_name, total=len(items), progress=progress))
+    return [found[number] for number in range(len(items))]
+
+
+def collect(
+    spark: SparkSession, frame: DataFrame, *, stage_name: str, total: int, progress: Progress | None = None
+) -> list[tuple[int, Any]]:
+    """The pickled results of a frame of tasks (`number`, `result`), each once. The frame is run by this call alone."""
+    with _group(spark, stage_name) as group, _watched(spark, group, stage_name, total, progress):
+        try:
+            rows = frame.collect()
+        except KeyboardInterrupt:
+            raise
+        except Exception as error:
+            raise SparkJobFailed(_reason(stage_name, error), log_tail() or None) from error
+    if progress is not None:
+        progress(stage_name, total, total)
+    results = []
+    for row in sorted(rows, key=lambda row: row["number"]):
+        result = pickle.loads(bytes(row["result"]))
+        if isinstance(result, _Refusal):
+            raise result.error
+        results.append((int(row["number"]), result))
+    return results
+
+
+def attempt() -> str:
+    """A name of the running attempt of a task, unlike that of any other attempt; also where no task runs."""
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    return new_ulid() if context is None else f"{context.partitionId()}-{context.taskAttemptId()}-{new_ulid()}"
+
+
+class _Refusal:
+    """An error on purpose, on its way home."""
+
+    def __init__(self, error: OmniGraphError) -> None:
+        self.error = error
+
+
+class _Tasks:
+    """What a Python worker runs: the kernel on the items whose numbers it is given."""
+
+    def __init__(self, kernel: Callable[[Any], Any], items: tuple[Any, ...]) -> None:
+        self.kernel = kernel
+        self.items = items
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                yield packed(number, partial(self.kernel, self.items[number]))
+
+
+def packed(number: int, work: Callable[[], Any]) -> pa.RecordBatch:
+    """The result of a task's work as the row that travels home."""
+    try:
+        result = work()
+    except OmniGraphError as error:
+        result = _Refusal(error)
+    arrays = [pa.array([number], pa.int64()), pa.array([pickle.dumps(result)], pa.binary())]
+    return pa.RecordBatch.from_arrays(arrays, names=["number", "result"])
+
+
+# --- groups, progress, cancelling -------------------------------------------------------------------------
+
+
+@contextmanager
+def _group(spark: SparkSession, stage_name: str) -> Iterator[str]:
+    """The jobs of the block can be told from others, and end when the block is left by an interrupt."""
+    group = f"omnigraph-{new_ulid()}"
+    context = _context(spark)
+    if context is None:
+        spark.addTag(group)
+    else:
+        context.setJobGroup(group, f"omnigraph {stage_name}", interruptOnCancel=True)
+    try:
+        yield group
+    except BaseException:
+        if context is None:
+            spark.interruptTag(group)
+        else:
+            context.cancelJobGroup(group)
+        raise
+    finally:
+        if context is None:
+            spark.removeTag(group)
+        else:
+            context.setLocalProperty("spark.jobGroup.id", None)
+            context.setLocalProperty("spark.job.description", None)
+
+
+@contextmanager
+def _watched(spark: SparkSession, group: str, stage_name: str, total: int, progress: Progress | None) -> Iterator[None]:
+    context = _context(spark)
+    if progress is None or context is None:
+        yield
+        return
+    tracker, ended = context.statusTracker(), threading.Event()
+
+    def watch() -> None:
+        while not ended.wait(POLL_S):
+            done = 0
+            for job in tracker.getJobIdsForGroup(group):
+                info = tracker.getJobInfo(job)
+                for stage in () if info is None else info.stageIds:
+                    stage_info = tracker.getStageInfo(stage)
+                    done += 0 if stage_info is None else stage_info.numCompletedTasks
+            progress(stage_name, min(done, total), total)
+
+    watcher = threading.Thread(target=watch, name="omnigraph-progress", daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        watcher.join()
+
+
+def _context(spark: SparkSession) -> Any:
+    """The context of a classic session; Spark Connect has none."""
+    try:
+        return spark.sparkContext
+    except Exception:  # noqa: BLE001 - Connect raises its own kind, which only exists where Connect is installed
+        return None
+
+
+def _reason(stage_name: str, error: Exception) -> str:
+    """The sentence of a failed job: the last line of the worker's traceback, where there is one."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    from_python = [line for line in lines if line.partition(":")[0].isidentifier() or "Error:" in line]
+    return f"the stage '{stage_name}' failed on Spark: {(from_python or lines or [type(error).__name__])[-1]}"
