@@ -145,6 +145,40 @@ class OpenedReadOnly(BadRequest):
     _hint = "open the graph without read_only=True"
 
 
+@dataclass(eq=False)
+class EmbeddingNotConfigured(BadRequest):
+    """A text must become a vector, and it is not said by whom, or the provider's key is missing."""
+
+    provider: str
+    reason: str
+    remedy: str
+
+    def sentence(self) -> str:
+        return f"no embedding from provider '{self.provider}': {self.reason}"
+
+    @property
+    def hint(self) -> str | None:
+        return self.remedy
+
+    def details(self) -> dict[str, Json]:
+        return {"provider": self.provider}
+
+
+@dataclass(eq=False)
+class EmbeddingModelMismatch(BadRequest):
+    """The stored vectors are of one model, the configured provider speaks another: their distances mean nothing."""
+
+    required: str
+    configured: str
+
+    def sentence(self) -> str:
+        return f"the property's vectors are of model '{self.required}', the embedding client uses '{self.configured}'"
+
+    @property
+    def hint(self) -> str | None:
+        return f"set OMNIGRAPH_EMBED_MODEL={self.required}, or pass the vector itself"
+
+
 # --- not found --------------------------------------------------------------------------------------------
 
 
@@ -465,6 +499,27 @@ class ResourceLimitExceeded(LimitExceeded):
 
     def sentence(self) -> str:
         return f"resource limit exceeded: {self.resource} limit is {self.limit}, actual {self.actual}"
+
+
+@dataclass(eq=False)
+class EmbeddingProviderFailed(Unreachable):
+    """The embedding provider refused, did not answer in time, or answered with something that is no embedding."""
+
+    provider: str
+    status: int | None
+    reason: str
+
+    def sentence(self) -> str:
+        status = "" if self.status is None else f" (HTTP {self.status})"
+        return f"embedding provider '{self.provider}' failed{status}: {self.reason}"
+
+    @property
+    def hint(self) -> str | None:
+        return "check the provider and its key, or pass the vector itself"
+
+    def details(self) -> dict[str, Json]:
+        facts: dict[str, Json] = {"provider": self.provider, "status": self.status}
+        return {"embedding_provider": {name: value for name, value in facts.items() if value is not None}}
 
 
 @dataclass(eq=False)
