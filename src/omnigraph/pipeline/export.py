@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -23,11 +23,16 @@ from omnigraph.history.json_lines import Dates
 from omnigraph.model.errors import BadRequest, Json
 from omnigraph.pipeline.export_folder import ExportFolder
 from omnigraph.pipeline.export_parts import ExportFormat, Part, PartItem, write_part
+from omnigraph.pipeline.run import Progress as ExportProgress
+from omnigraph.pipeline.run import run
+from omnigraph.pipeline.session import running_session, session
 from omnigraph.storage import AcceptedSchema, GraphStorage
 from omnigraph.storage.scan_groups import GROUP_ROWS, scan_groups
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+__all__ = ["ExportFormat", "ExportProgress", "ExportResult", "export_to"]
 
 MANIFEST_FILE = "_manifest.json"
 SCHEMA_FILE = "_schema.pg"
@@ -35,8 +40,6 @@ LOCAL_ROWS_MAX = 5_000_000
 """Up to so many rows an export that may choose runs in this process: starting Spark would take longer."""
 
 Engine = Literal["auto", "local", "spark"]
-ExportProgress = Callable[[str, int, int], None]
-"""stage, parts done, parts in all"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,9 +102,12 @@ def _dates(format: ExportFormat) -> Dates:  # noqa: A002
 
 
 def _engine(asked: Engine, spark: SparkSession | str | None, rows: int) -> Literal["local", "spark"]:
+    if asked not in ("auto", "local", "spark"):
+        raise BadRequest(f"there is no engine '{asked}'", "the engines are auto, local and spark")
     if asked != "auto":
         return asked
-    return "spark" if spark is not None or rows > LOCAL_ROWS_MAX else "local"
+    wanted = spark is not None or rows > LOCAL_ROWS_MAX or running_session() is not None
+    return "spark" if wanted else "local"
 
 
 def _items(
@@ -142,9 +148,6 @@ def _run(
     progress: ExportProgress | None,
 ) -> list[Part]:
     if engine == "spark" and items:
-        from omnigraph.pipeline.run import run
-        from omnigraph.pipeline.session import session
-
         active = session(spark) if spark is None or isinstance(spark, str) else spark
         return list(run(active, write_part, items, stage_name="export", progress=progress))
     parts = []

@@ -2,13 +2,11 @@
 
 from omnigraph.write.tabular.binding import BatchReader, Binding, bind
 from omnigraph.write.tabular.mapping import InvalidMapping, MappingSet, TypeMapping, read_mappings
-from omnigraph.write.tabular.parquet_items import ArrowItem
 from omnigraph.write.tabular.sources import FORMATS, source_items
 from omnigraph.write.tabular.suggest import Suggestion, suggest_for, suggest_mapping
 
 __all__ = [
     "FORMATS",
-    "ArrowItem",
     "BatchReader",
     "Binding",
     "InvalidMapping",

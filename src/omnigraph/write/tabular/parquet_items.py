@@ -1,4 +1,4 @@
-"""Parquet and Arrow files as work items: a row group each, so that a large file is read by many. The folders of a lake
+"""Parquet files as work items: a row group each, so that a large file is read by many. The folders of a lake
 (`country=CH/`) are columns of text."""
 
 from __future__ import annotations
@@ -42,25 +42,6 @@ class ParquetItem:
                     line += batch.num_rows
             except (OSError, pa.ArrowException) as error:
                 raise _unreadable(self.file, error) from error
-
-
-@dataclass(frozen=True, slots=True)
-class ArrowItem:
-    """A whole Arrow IPC file: rows that another task wrote down."""
-
-    file: str
-    mapping: TypeMapping
-    size: int
-    counts_own_lines: bool = False
-
-    def records(self, catalog: Catalog) -> Iterator[Record | Unreadable]:
-        line = 1
-        with pa.OSFile(self.file) as source, pa.ipc.open_file(source) as reader:
-            binding = bind(self.mapping, reader.schema.names, catalog, self.file)
-            for place in range(reader.num_record_batches):
-                batch = reader.get_batch(place)
-                yield from binding.batch_records(batch, line)
-                line += batch.num_rows
 
 
 def parquet_items(source: SourceFile, mapping: TypeMapping, catalog: Catalog) -> list[ParquetItem]:

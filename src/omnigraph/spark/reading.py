@@ -1,0 +1,95 @@
+"""Reading a type: a plan with its pin, partitions of fragments, batches that are cast for the border."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
+
+from omnigraph.graph import Graph
+from omnigraph.spark import options as chosen
+from omnigraph.spark.boundary import boundary_schema, to_boundary
+from omnigraph.spark.filters import predicate_of
+from omnigraph.spark.pins import pinned_snapshot
+from omnigraph.storage import All, GraphStorage, Predicate, Table, TablePin, open_storage
+from omnigraph.storage.scan_groups import scan_group, scan_groups
+
+
+@dataclass(frozen=True, slots=True)
+class ReadPlan:
+    """What one DataFrame reads: made when it is planned, the same for all of its actions. Picklable."""
+
+    uri: str
+    pin: TablePin
+    columns: tuple[str, ...]
+    pushes: bool
+
+    def table(self) -> Table:
+        return _storage(self.uri).tables.open(self.pin)
+
+    def schema(self) -> pa.Schema:
+        return boundary_schema(self.table().schema, self.columns)
+
+
+@lru_cache(maxsize=8)
+def _storage(uri: str) -> GraphStorage:
+    return open_storage(uri, read_only=True)
+
+
+def read_plan(options: Mapping[str, str]) -> ReadPlan:
+    """The plan that the options ask for: the version of the table is fixed here."""
+    chosen.check(options, chosen.READ)
+    uri = chosen.graph_uri(options)
+    with Graph.open(uri, read_only=True) as graph:
+        snapshot = pinned_snapshot(
+            graph, branch=options.get("branch"), commit=options.get("commit"), timestamp=options.get("timestamp")
+        )
+        key = chosen.table_key(options, [pin.table_key for pin in snapshot.tables])
+        plan = ReadPlan(graph.uri, snapshot.table(key), (), chosen.truth(options, "pushdown"))
+    schema = boundary_schema(plan.table().schema, chosen.columns(options))
+    return ReadPlan(plan.uri, plan.pin, tuple(schema.names), plan.pushes)
+
+
+class FragmentGroup(InputPartition):
+    """The fragments that one task reads."""
+
+    def __init__(self, fragments: tuple[int, ...]) -> None:
+        super().__init__(fragments)
+        self.fragments = fragments
+
+
+class TableReader(DataSourceReader):
+    """Reads the rows of a plan. It has no `pushFilters`: a session that has not enabled them would refuse the query."""
+
+    def __init__(self, plan: ReadPlan) -> None:
+        self.plan = plan
+        self.predicates: list[Predicate] = []
+
+    def partitions(self) -> Sequence[InputPartition]:
+        return [FragmentGroup(group) for group in scan_groups(self.plan.table())] or [FragmentGroup(())]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        assert isinstance(partition, FragmentGroup)
+        table, schema = self.plan.table(), self.plan.schema()
+        predicate = All(tuple(self.predicates)) if self.predicates else None
+        # A scan wants a column even when none is asked for: `count()` counts ids.
+        wanted = list(self.plan.columns) or ["id"]
+        for batch in scan_group(table, partition.fragments, wanted, predicate):
+            if batch.num_rows:
+                yield to_boundary(batch, schema)
+
+
+class PushingReader(TableReader):
+    """The same, with filters that the storage applies. Needs `spark.sql.python.filterPushdown.enabled`."""
+
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802 — Spark's name
+        table = self.plan.table().schema
+        for each in filters:
+            predicate = predicate_of(each, table)
+            if predicate is None:
+                yield each
+            else:
+                self.predicates.append(predicate)
