@@ -48,6 +48,10 @@ class Point(StrEnum):
     MUTATION_ARMED = "mutation.post_sidecar_pre_table_commit"  # the sidecar; no table moved
     MUTATION_TABLE_COMMITTED = "mutation.post_table_commit"  # sidecar, and one more table moved
     MUTATION_BEFORE_PUBLISH = "mutation.post_finalize_pre_publisher"  # sidecar, every table moved, nothing published
+    LOAD_DECODED = "load.after_decode"  # a staging folder with spilled rows; no table is touched
+    LOAD_CHECKED = "load.after_checks"  # the same
+    LOAD_FRAGMENTS_WRITTEN = "load.after_fragments_written"  # and data files, all of them in the staging folder
+    LOAD_BEFORE_TABLE_COMMIT = "load.before_table_commit"  # data files moved into one more table
     SIDECAR_WRITE = "recovery.sidecar_write"  # nothing of this operation
     SIDECAR_DELETE = "recovery.sidecar_delete"  # resolved; the sidecar is still there
     SIDECAR_LIST = "recovery.sidecar_list"  # whatever was pending
