@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Self
@@ -34,8 +35,10 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from omnigraph.graph.loading import LoadMode
+    from omnigraph.graph.reading import Read, Reader
     from omnigraph.graph.results import LoadResult, MutationResult
     from omnigraph.pipeline.export import ExportProgress, ExportResult
+    from omnigraph.query import Cancellation, Explanation, Mode, QueryLimits, QueryOptions, QueryResult
     from omnigraph.write import RecoveryRecord, Sidecar, VerifyReport
 
 
@@ -46,6 +49,7 @@ class Graph:
         self._storage = storage
         self._branch = branch
         self._actor = actor
+        self._reads: Reader | None = None
         self._contract: tuple[tuple[tuple[int, ...], ...] | None, ContractFiles, AcceptedSchema] | None = None
 
     # --- coming and going ---------------------------------------------------------------------------------
@@ -146,6 +150,101 @@ class Graph:
 
         desired = compile_schema(text, file=file, check_pattern=check_pattern)
         return plan_migration(self.schema.ir, desired, allow_data_loss=allow_data_loss)
+
+    # --- reading ------------------------------------------------------------------------------------------
+
+    def query(
+        self,
+        text: str,
+        params: Mapping[str, Json] | None = None,
+        *,
+        name: str | None = None,
+        branch: str | None = None,
+        commit: str | None = None,
+        as_of: str | None = None,
+        mode: Mode = "auto",
+        limits: QueryLimits | None = None,
+        timeout: float | None = None,
+        cancellation: Cancellation | None = None,
+        use_index: bool = True,
+        **named: Json,
+    ) -> QueryResult:
+        """The answer of a read, on one snapshot: the newest of a branch, that of a `commit`, or that `as_of` a time.
+
+        Parameters come as a mapping or by name. A query that would take more memory than `limits` allow, or more
+        seconds than `timeout`, ends with a typed error; `cancellation` ends it from another thread. `mode` says how
+        edges are followed and `use_index` whether search uses indexes: both change the speed, never the answer.
+        """
+        options = self._query_options(mode, limits, timeout, cancellation, use_index=use_index)
+        read = self._read({**(params or {}), **named}, text, name, branch, commit, as_of, options)
+        return self._reader.query(lambda: self.schema, read)
+
+    def explain(
+        self,
+        text: str,
+        params: Mapping[str, Json] | None = None,
+        *,
+        name: str | None = None,
+        branch: str | None = None,
+        commit: str | None = None,
+        as_of: str | None = None,
+        mode: Mode = "auto",
+        limits: QueryLimits | None = None,
+        timeout: float | None = None,
+        analyze: bool = False,
+        **named: Json,
+    ) -> Explanation:
+        """The plan of a read, with estimates; with `analyze` it is run and every step says what it did."""
+        options = self._query_options(mode, limits, timeout, None, use_index=True)
+        read = self._read({**(params or {}), **named}, text, name, branch, commit, as_of, options)
+        return self._reader.explain(lambda: self.schema, read, analyze=analyze)
+
+    @property
+    def _reader(self) -> Reader:
+        """Made on the first read: a command that only writes does without the query engine."""
+        from omnigraph.graph.reading import Reader
+
+        if self._reads is None:
+            self._reads = Reader(self._storage)
+        return self._reads
+
+    def _query_options(
+        self,
+        mode: Mode,
+        limits: QueryLimits | None,
+        timeout: float | None,
+        cancellation: Cancellation | None,
+        *,
+        use_index: bool,
+    ) -> QueryOptions:
+        from omnigraph.query import QueryLimits, QueryOptions
+
+        chosen = limits or QueryLimits.from_environment()
+        if timeout is not None:
+            chosen = replace(chosen, timeout_seconds=timeout)
+        return QueryOptions(mode=mode, limits=chosen, cancellation=cancellation, use_index=use_index)
+
+    def _read(
+        self,
+        params: Mapping[str, Json],
+        text: str,
+        name: str | None,
+        branch: str | None,
+        commit: str | None,
+        as_of: str | None,
+        options: QueryOptions,
+    ) -> Read:
+        from omnigraph.graph.reading import Read
+
+        return Read(
+            text=text,
+            params=params,
+            name=name,
+            branch=self._named(branch),
+            commit=commit,
+            as_of=as_of,
+            options=options,
+        )
 
     # --- writing ------------------------------------------------------------------------------------------
 

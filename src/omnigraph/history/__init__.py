@@ -1,13 +1,14 @@
 """History: what was. Snapshots, commits, branches, export."""
 
 from omnigraph.history.branches import branch_list, create_branch, delete_branch
-from omnigraph.history.commits import commit_list, find_commit, snapshot_at
+from omnigraph.history.commits import commit_as_of, commit_list, find_commit, snapshot_at
 from omnigraph.history.export import export_lines
 from omnigraph.history.snapshots import Snapshot, current_snapshot, snapshot_of
 
 __all__ = [
     "Snapshot",
     "branch_list",
+    "commit_as_of",
     "commit_list",
     "create_branch",
     "current_snapshot",

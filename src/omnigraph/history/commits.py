@@ -5,6 +5,7 @@ from __future__ import annotations
 from omnigraph.history.snapshots import Snapshot, snapshot_of
 from omnigraph.model.errors import CommitNotFound, HistoricalVersionReclaimed
 from omnigraph.model.identifiers import MAIN
+from omnigraph.model.values import parse_datetime
 from omnigraph.storage import GraphCommit, GraphStorage, LoadedManifest
 
 SEARCH_FORWARD_VERSIONS = 16
@@ -23,6 +24,18 @@ def find_commit(storage: GraphStorage, commit_id: str, branch: str = MAIN) -> Gr
         if commit is not None:
             return commit
     raise CommitNotFound(commit_id)
+
+
+def commit_as_of(storage: GraphStorage, branch: str, moment: str) -> GraphCommit:
+    """The newest commit of a branch, along its first parents, that was made at or before an RFC 3339 moment."""
+    state = storage.manifest.load(branch).state
+    limit_us = (parse_datetime(moment) + 1) * 1000  # a millisecond stands for all of its microseconds
+    commit = state.head
+    while commit is not None and commit.created_at >= limit_us:
+        commit = state.commits.get(commit.parent_id or "")
+    if commit is None:
+        raise CommitNotFound(f"as of {moment}")
+    return commit
 
 
 def snapshot_at(storage: GraphStorage, commit: GraphCommit) -> Snapshot:

@@ -4,7 +4,7 @@ from omnigraph.storage.birth import create_graph
 from omnigraph.storage.contract import AcceptedSchema, ContractFiles, accept, files_stamp, read_files
 from omnigraph.storage.durability import Durability
 from omnigraph.storage.failpoints import Point, reach
-from omnigraph.storage.fragments import ChangedRows, changed_rows
+from omnigraph.storage.fragments import ChangedRows, FragmentState, changed_rows, fragment_states, scan_fragments
 from omnigraph.storage.graph_storage import GraphStorage, open_storage
 from omnigraph.storage.layout import MANIFEST
 from omnigraph.storage.leases import HeldLeases
@@ -47,6 +47,7 @@ __all__ = [
     "Compare",
     "ContractFiles",
     "Durability",
+    "FragmentState",
     "GraphCommit",
     "GraphStorage",
     "HeadIs",
@@ -77,12 +78,14 @@ __all__ = [
     "create_graph",
     "existing_ids",
     "files_stamp",
+    "fragment_states",
     "head_of",
     "open_storage",
     "parse_root",
     "publish",
     "reach",
     "read_files",
+    "scan_fragments",
     "stage_append",
     "stage_delete",
     "stage_indexes",

@@ -6,11 +6,13 @@ rest is looked at: the cost follows the change, not the table.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from omnigraph.storage.lance_errors import translated
 from omnigraph.storage.tables import Table
@@ -43,6 +45,41 @@ def changed_rows(before: Table, after: Table) -> ChangedRows:
                 gone.append(np.setdiff1d(left, right))
                 come.append(np.setdiff1d(right, left))
     return ChangedRows(np.concatenate(gone), np.concatenate(come))
+
+
+@dataclass(frozen=True, slots=True)
+class FragmentState:
+    """One fragment of a version: what tells whether another version has the same rows in it."""
+
+    number: int
+    files: tuple[tuple[str, tuple[int, ...]], ...]
+    deletions: tuple[int, int] | None
+    rows: int
+    """Without the deleted ones."""
+
+
+def fragment_states(table: Table) -> tuple[FragmentState, ...]:
+    """The fragments in the order in which a scan reads them. Costs no request."""
+    with translated(table.uri):
+        return tuple(
+            FragmentState(
+                int(fragment.fragment_id),
+                _data_files(fragment),
+                _deletions(fragment),
+                int(fragment.physical_rows) - int(fragment.num_deletions),
+            )
+            for fragment in table.handle.get_fragments()
+        )
+
+
+def scan_fragments(table: Table, numbers: Sequence[int] | None, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """These fragments in this order (None: all of them), row by row as they lie there, `_rowid` among the columns if
+    it is asked for."""
+    with translated(table.uri):
+        chosen = None if numbers is None else [table.handle.get_fragment(number) for number in numbers]
+        yield from table.handle.scanner(
+            columns=list(columns), fragments=chosen, scan_in_order=True, batch_size=65_536
+        ).to_batches()
 
 
 def _data_files(fragment: Any) -> tuple[tuple[str, tuple[int, ...]], ...]:

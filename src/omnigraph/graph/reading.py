@@ -1,0 +1,109 @@
+"""Running a read on a graph: compile, bind, pick the snapshot, execute."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from omnigraph import history
+from omnigraph.history import Snapshot
+from omnigraph.language import Catalog, CompiledQuery, bind_params, compile_query
+from omnigraph.language.query.ir import NOW
+from omnigraph.model.errors import BadRequest, Json
+from omnigraph.model.values import format_datetime
+from omnigraph.query import Explanation, QueryEngine, QueryOptions, QueryResult, ReadRequest
+from omnigraph.storage import AcceptedSchema, GraphStorage
+
+if TYPE_CHECKING:
+    from omnigraph.query.embeddings import Embedder
+
+COMPILED_QUERIES_MAX = 512
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Read:
+    """A read as a caller asks for it: of a branch, of a commit, or of a branch at a time."""
+
+    text: str
+    params: Mapping[str, Json]
+    name: str | None = None
+    branch: str = "main"
+    commit: str | None = None
+    as_of: str | None = None
+    options: QueryOptions = field(default_factory=QueryOptions)
+
+    def __post_init__(self) -> None:
+        if self.commit is not None and self.as_of is not None:
+            raise BadRequest("a read is of a commit or of a time, not of both", "leave one of them away")
+
+
+class Reader:
+    """The reads of one graph. Compiled queries are kept while the schema stays."""
+
+    def __init__(self, storage: GraphStorage) -> None:
+        self._storage = storage
+        self._lock = threading.Lock()
+        self._compiled: OrderedDict[tuple[str, str | None], tuple[Catalog, CompiledQuery]] = OrderedDict()
+        self._embedder: Embedder | None = None
+        self.engine = QueryEngine(storage, self._embedding_client)
+
+    def query(self, schema: Callable[[], AcceptedSchema], read: Read) -> QueryResult:
+        return self.engine.run(self._request(schema, read))
+
+    def explain(self, schema: Callable[[], AcceptedSchema], read: Read, *, analyze: bool) -> Explanation:
+        return self.engine.explain(self._request(schema, read), analyze=analyze)
+
+    def _request(self, schema: Callable[[], AcceptedSchema], read: Read) -> ReadRequest:
+        catalog = schema().catalog
+        compiled = self._compile(read.text, read.name, catalog)
+        params = {NOW: format_datetime(time.time_ns() // 1_000_000), **read.params}
+        snapshot, asked = self._snapshot(read)
+        return ReadRequest(
+            query=compiled,
+            bound=bind_params(compiled.params, params),
+            snapshot=snapshot,
+            catalog=catalog,
+            options=read.options,
+            asked_commit=asked,
+        )
+
+    def _compile(self, text: str, name: str | None, catalog: Catalog) -> CompiledQuery:
+        with self._lock:
+            known = self._compiled.get((text, name))
+            if known is not None and known[0] is catalog:
+                self._compiled.move_to_end((text, name))
+                return known[1]
+        compiled = compile_query(text, catalog, name=name).expect("read")
+        with self._lock:
+            self._compiled[text, name] = (catalog, compiled)
+            if len(self._compiled) > COMPILED_QUERIES_MAX:
+                self._compiled.popitem(last=False)
+        return compiled
+
+    def _snapshot(self, read: Read) -> tuple[Snapshot, str | None]:
+        """The snapshot to read, and the commit that was asked for, if one was."""
+        if read.commit is not None:
+            commit = history.find_commit(self._storage, read.commit, read.branch)
+            return history.snapshot_at(self._storage, commit), commit.commit_id
+        if read.as_of is not None:
+            commit = history.commit_as_of(self._storage, read.branch, read.as_of)
+            return history.snapshot_at(self._storage, commit), commit.commit_id
+        return history.current_snapshot(self._storage, read.branch), None
+
+    def _embedding_client(self) -> Embedder:
+        """Made on first need and kept: a graph that never embeds needs no key."""
+        with self._lock:
+            if self._embedder is None:
+                from omnigraph.query.embeddings import embedder_from_environment
+
+                self._embedder = embedder_from_environment()
+                if self._embedder is None:
+                    raise BadRequest(
+                        "this query embeds a text, and no embedding provider is configured",
+                        "set OMNIGRAPH_EMBED_PROVIDER (openai, openai-compatible, gemini, mock, offline) and its key",
+                    )
+            return self._embedder

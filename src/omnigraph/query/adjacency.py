@@ -1,0 +1,112 @@
+"""Adjacency: the neighbours of dense row numbers as three arrays, and the kernels that walk them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from omnigraph.query.frames import Mask, Positions, Rows
+
+Offsets = npt.NDArray[np.int64]
+Keys = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Adjacency:
+    """`targets[offsets[r]:offsets[r + 1]]` are the neighbours of row r, ascending. `edges`, where it is kept, are the
+    edges that lead there, one entry per edge; without it each neighbour occurs once."""
+
+    offsets: Offsets
+    targets: Rows
+    edges: Rows | None = None
+
+    @property
+    def sources(self) -> int:
+        return len(self.offsets) - 1
+
+    @property
+    def nbytes(self) -> int:
+        return int(self.offsets.nbytes + self.targets.nbytes + (0 if self.edges is None else self.edges.nbytes))
+
+    def degrees(self, rows: Rows) -> Offsets:
+        degrees: Offsets = self.offsets[rows + 1] - self.offsets[rows]
+        return degrees
+
+
+def simple_adjacency(src: Rows, dst: Rows, sources: int) -> Adjacency:
+    """Each pair once, targets ascending. Pairs with a missing end (-1) are left out."""
+    keys = packed(src, dst)
+    keys.sort()
+    if len(keys) > 1:
+        fresh = np.empty(len(keys), np.bool_)
+        fresh[0] = True
+        np.not_equal(keys[1:], keys[:-1], out=fresh[1:])
+        if not fresh.all():
+            keys = keys[fresh]
+    return Adjacency(_offsets(keys >> 32, sources), (keys & 0xFFFFFFFF).astype(np.int32))
+
+
+def edge_adjacency(src: Rows, dst: Rows, edges: Rows, sources: int) -> Adjacency:
+    """One entry per edge, by source, then target, then edge."""
+    present = (src >= 0) & (dst >= 0)
+    if not present.all():
+        src, dst, edges = src[present], dst[present], edges[present]
+    keys = (src.astype(np.int64) << 32) | dst
+    order = np.argsort(keys, kind="stable")
+    return Adjacency(_offsets(src[order].astype(np.int64), sources), dst[order], edges[order])
+
+
+def packed(src: Rows, dst: Rows) -> Keys:
+    """Pairs as numbers that sort by source, then target."""
+    present = (src >= 0) & (dst >= 0)
+    if not present.all():
+        src, dst = src[present], dst[present]
+    keys: Keys = src.astype(np.int64)
+    keys <<= 32
+    keys |= dst
+    return keys
+
+
+def _offsets(sorted_sources: npt.NDArray[np.int64], sources: int) -> Offsets:
+    counts = np.bincount(sorted_sources, minlength=sources)
+    offsets = np.zeros(sources + 1, np.int64)
+    np.cumsum(counts, out=offsets[1:])
+    return offsets
+
+
+# --- kernels ----------------------------------------------------------------------------------------------
+
+
+def walk(adjacency: Adjacency, rows: Rows) -> tuple[Positions, Positions]:
+    """Every step from these rows (none of them NULL): the position in `rows` and the entry in the adjacency."""
+    starts = adjacency.offsets[rows]
+    lengths = adjacency.offsets[rows + 1] - starts
+    if len(rows) == 1:
+        start, length = int(starts[0]), int(lengths[0])
+        return np.zeros(length, np.int64), np.arange(start, start + length)
+    total = int(lengths.sum())
+    parents = np.repeat(np.arange(len(rows)), lengths)
+    ends = np.cumsum(lengths)
+    entries = np.repeat(starts - ends + lengths, lengths) + np.arange(total)
+    return parents, entries
+
+
+def connected(adjacency: Adjacency, src: Rows, dst: Rows) -> Mask:
+    """Row by row: does an edge lead from `src` to `dst`? A binary search in the neighbours of `src`."""
+    low = adjacency.offsets[src]
+    high = adjacency.offsets[src + 1]
+    end = high.copy()
+    targets = adjacency.targets
+    if not len(targets):
+        return np.zeros(len(src), np.bool_)
+    rounds = int((high - low).max(initial=0)).bit_length()
+    last = len(targets) - 1
+    for _ in range(rounds):
+        middle = (low + high) >> 1
+        less = (middle < high) & (targets[np.minimum(middle, last)] < dst)
+        low = np.where(less, middle + 1, low)
+        high = np.where(less, high, middle)
+    found: Mask = (low < end) & (targets[np.minimum(low, last)] == dst)
+    return found

@@ -1,0 +1,50 @@
+"""Constants: literals and bound parameters as plain values and as Arrow scalars."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+from omnigraph.language.query.ir import Literal, Param
+from omnigraph.language.query.literals import DateLit, DateTimeLit, ListLit, LiteralValue, NullLit
+from omnigraph.language.query.params import BoundParams
+from omnigraph.model.types import PropType
+from omnigraph.model.values import parse_date, parse_datetime
+from omnigraph.storage.arrow_types import arrow_type
+
+_I64_MAX = 2**63 - 1
+
+
+def plain(value: LiteralValue) -> Any:
+    """The Python value: dates as days, datetimes as milliseconds, as they are stored."""
+    match value:
+        case NullLit():
+            return None
+        case DateLit(text=text):
+            return parse_date(text)
+        case DateTimeLit(text=text):
+            return parse_datetime(text)
+        case ListLit(items=items):
+            return [plain(item) for item in items]
+        case _:
+            return value.value
+
+
+def constant(expr: Literal | Param, bound: BoundParams) -> Any:
+    """The plain value of a literal or parameter."""
+    return plain(expr.value if isinstance(expr, Literal) else bound[expr.name])
+
+
+def scalar(value: Any, declared: PropType) -> pa.Scalar:
+    """A plain value as Arrow has it. An integer keeps its value whatever width its literal was given."""
+    kind = arrow_type(declared)
+    if isinstance(value, int) and not isinstance(value, bool) and pa.types.is_integer(kind):
+        kind = pa.int64() if value <= _I64_MAX else pa.uint64()
+    if isinstance(value, list):
+        return pa.scalar(value, kind)
+    if pa.types.is_date64(kind) and value is not None:
+        return pa.scalar(value, pa.int64()).cast(pa.date64())
+    if pa.types.is_date32(kind) and value is not None:
+        return pa.scalar(value, pa.int32()).cast(pa.date32())
+    return pa.scalar(value, kind)

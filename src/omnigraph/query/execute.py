@@ -1,0 +1,202 @@
+"""Execution: one checked query on one snapshot, from the plan to the result."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from omnigraph.history import Snapshot
+from omnigraph.language import CompiledQuery, QueryIR
+from omnigraph.language.query.ir import AliasRef, EntityObject
+from omnigraph.language.query.params import BoundParams, row_count
+from omnigraph.language.schema.catalog import Catalog
+from omnigraph.model.errors import Corrupt, Internal
+from omnigraph.model.identifiers import MAIN, TableKey
+from omnigraph.query.evaluation import Evaluation
+from omnigraph.query.explain import Explanation, explanation
+from omnigraph.query.frames import ONE_ROW
+from omnigraph.query.limits import MORSEL_ROWS, Cancellation, Guard, QueryLimits
+from omnigraph.query.operators import Run, StepTimes
+from omnigraph.query.output import Output
+from omnigraph.query.plan import Mode, Plan, ScanNodes
+from omnigraph.query.planner import make_plan
+from omnigraph.query.ranking import Ranking
+from omnigraph.query.residence import Residence, residence
+from omnigraph.query.result import QueryResult
+from omnigraph.query.statistics import Statistics
+from omnigraph.query.topology_files import TopologyFiles, cache_folder
+from omnigraph.query.view import Asked, Decision, QueryView, decide
+from omnigraph.storage import GraphStorage, Table
+
+if TYPE_CHECKING:
+    from omnigraph.query.embeddings import Embedder
+
+PLANS_MAX = 512
+LIMITED_MORSEL_ROWS = 4096
+"""A query that wants any few rows works in small pieces, so that it can stop early."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryOptions:
+    """How a query is run."""
+
+    mode: Mode = "auto"
+    limits: QueryLimits = field(default_factory=QueryLimits)
+    cancellation: Cancellation | None = None
+    use_index: bool = True
+    """Whether text and vector indexes are used; without them the same answers come from a scan."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadRequest:
+    """One read: a compiled query, its parameters, and the snapshot that it is asked of."""
+
+    query: CompiledQuery
+    bound: BoundParams
+    snapshot: Snapshot
+    catalog: Catalog
+    options: QueryOptions
+    asked_commit: str | None = None
+
+
+_asked = Asked()
+
+
+class QueryEngine:
+    """Runs reads on one graph. Thread-safe; what it keeps is shared by all engines of the process."""
+
+    def __init__(
+        self, storage: GraphStorage, embedder: Callable[[], Embedder], resident: Residence | None = None
+    ) -> None:
+        self._storage = storage
+        self._embedder = embedder
+        self._residence = resident or residence()
+        self._plans = _Plans()
+        self._files: TopologyFiles | None = None
+
+    def run(self, request: ReadRequest) -> QueryResult:
+        """The answer, or a typed error; nothing is changed."""
+        plan, decision = self._planned(request)
+        table, _ = self._execute(request, plan, decision, None)
+        return self._result(request, table)
+
+    def explain(self, request: ReadRequest, *, analyze: bool = False) -> Explanation:
+        """The plan; with `analyze` it is run and says what each step did."""
+        plan, decision = self._planned(request)
+        if not analyze:
+            return explanation(plan, decision, request.query.name)
+        times: dict[int, StepTimes] = {}
+        started = time.perf_counter()
+        table, guard = self._execute(request, plan, decision, times)
+        seconds = time.perf_counter() - started
+        return explanation(
+            plan, decision, request.query.name, times=times, seconds=seconds, rows=table.num_rows, peak=guard.peak
+        )
+
+    # --- parts --------------------------------------------------------------------------------------------
+
+    def _planned(self, request: ReadRequest) -> tuple[Plan, Decision]:
+        ir = request.query.ir
+        if not isinstance(ir, QueryIR):
+            raise Internal(f"query '{request.query.name}' is a mutation")
+        plan = self._plans.plan(ir, request.catalog, request.snapshot)
+        mode = request.options.mode
+        tables = [] if mode != "auto" else self._tables(request)
+        return plan, decide(plan, mode, tables, self._residence, _asked)
+
+    def _tables(self, request: ReadRequest) -> list[Table]:
+        keys = (TableKey(ref.kind, ref.type_name) for ref in request.query.operation.reads)
+        return [self._storage.tables.open(request.snapshot.table(key)) for key in keys]
+
+    def _execute(
+        self, request: ReadRequest, plan: Plan, decision: Decision, times: dict[int, StepTimes] | None
+    ) -> tuple[pa.Table, Guard]:
+        guard = Guard(request.options.limits, request.options.cancellation)
+        view = QueryView(
+            self._storage,
+            request.snapshot,
+            request.catalog,
+            resident=self._residence if decision.mode == "csr" else None,
+            files=self._topology_files,
+        )
+        ranking = Ranking(request.catalog, plan.types, self._embedder, use_index=request.options.use_index)
+        evaluation = Evaluation(view, plan.types, request.bound, guard, ranking)
+        run = Run(evaluation, _morsel_rows(plan.query, request.bound), times)
+        frames = run.pipeline(plan.steps, iter([ONE_ROW]))
+        whole = len(plan.steps) == 1 and isinstance(plan.steps[0], ScanNodes) and not plan.steps[0].conditions
+        output = Output(plan.query, request.query.columns, evaluation, request.bound, scans_whole=whole)
+        return output.table(frames), guard
+
+    def _topology_files(self) -> TopologyFiles:
+        if self._files is None:
+            commits = self._storage.manifest.load(MAIN).state.commits.values()
+            first = next((commit for commit in commits if commit.parent_id is None), None)
+            if first is None:
+                raise Corrupt(self._storage.root.uri, "the history has no first commit")
+            self._files = TopologyFiles(first.commit_id, cache_folder())
+        return self._files
+
+    def _result(self, request: ReadRequest, table: pa.Table) -> QueryResult:
+        ir = request.query.ir
+        assert isinstance(ir, QueryIR)
+        objects = {}
+        for place, item in enumerate(ir.return_exprs):
+            expr = item.expr
+            while isinstance(expr, AliasRef):
+                expr = ir.return_exprs[expr.column].expr
+            if isinstance(expr, EntityObject):
+                objects[place] = expr
+        return QueryResult(
+            query_name=request.query.name,
+            table=table,
+            column_types=request.query.columns,
+            branch=None if request.asked_commit is not None else request.snapshot.branch,
+            snapshot=request.asked_commit,
+            commit_id=request.snapshot.commit_id,
+            objects=objects,
+        )
+
+
+def _morsel_rows(query: QueryIR, bound: BoundParams) -> int:
+    """Small pieces when a few rows are enough, large ones otherwise."""
+    limit = row_count(query.limit, bound)
+    if limit is None or query.order_by or query.grouped or query.distinct:
+        return MORSEL_ROWS
+    return min(MORSEL_ROWS, max(LIMITED_MORSEL_ROWS, 4 * (limit + (row_count(query.offset, bound) or 0))))
+
+
+class _Plans:
+    """Plans by query and by the size of the tables, to the next power of two: a plan outlives small commits."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[tuple[int, tuple[int, ...]], tuple[QueryIR, Plan]] = OrderedDict()
+
+    def plan(self, ir: QueryIR, catalog: Catalog, snapshot: Snapshot) -> Plan:
+        key = (id(ir), tuple(pin.row_count.bit_length() for pin in snapshot.tables))
+        with self._lock:
+            known = self._kept.get(key)
+            if known is not None and known[0] is ir:
+                self._kept.move_to_end(key)
+                return known[1]
+        plan = make_plan(ir, _statistics(catalog, snapshot))
+        with self._lock:
+            self._kept[key] = (ir, plan)  # the IR is kept with it, so its identity is not given to another
+            if len(self._kept) > PLANS_MAX:
+                self._kept.popitem(last=False)
+        return plan
+
+
+def _statistics(catalog: Catalog, snapshot: Snapshot) -> Statistics:
+    counts = {pin.table_key: pin.row_count for pin in snapshot.tables}
+    return Statistics(
+        catalog,
+        {node.name: counts.get(node.table_key, 0) for node in catalog.nodes},
+        {edge.name: counts.get(edge.table_key, 0) for edge in catalog.edges},
+    )

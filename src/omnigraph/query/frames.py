@@ -1,0 +1,149 @@
+"""Frames: a bag of rows as columns of row numbers, one column per variable. All operators take and make frames.
+
+A row number names an entity of the variable's type within one query (see `entities`); -1 stands for NULL. A frame may
+carry a weight per row: how many equal rows it stands for. Only variables that are still needed are in a frame, so
+walks that differ in nothing that matters any more are one row with a weight, and counting never materialises them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Rows = npt.NDArray[np.int32]
+Weights = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+Positions = npt.NDArray[np.int64]
+
+NO_ROW = -1
+BYTES_PER_CELL = 4
+WEIGHT_MAX = 2**62
+"""Beyond it weights could overflow; nobody has met that many walks, but a wrong count would be worse than none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """Rows of row numbers. `length` counts rows also when no variable is left."""
+
+    length: int
+    columns: Mapping[str, Rows]
+    weights: Weights | None = None
+
+    def take(self, positions: Positions) -> Frame:
+        """The rows at these positions, in this order; a position may repeat."""
+        return Frame(
+            len(positions),
+            {name: column[positions] for name, column in self.columns.items()},
+            None if self.weights is None else self.weights[positions],
+        )
+
+    def where(self, mask: Mask) -> Frame:
+        if mask.all():
+            return self
+        columns = {name: column[mask] for name, column in self.columns.items()}
+        return Frame(int(np.count_nonzero(mask)), columns, None if self.weights is None else self.weights[mask])
+
+    def slice(self, start: int, stop: int) -> Frame:
+        columns = {name: column[start:stop] for name, column in self.columns.items()}
+        weights = None if self.weights is None else self.weights[start:stop]
+        return Frame(max(0, min(stop, self.length) - start), columns, weights)
+
+    def with_columns(self, **added: Rows) -> Frame:
+        return Frame(self.length, {**self.columns, **added}, self.weights)
+
+    def only(self, names: frozenset[str]) -> Frame:
+        """Without the variables that nobody needs any more."""
+        if self.columns.keys() <= names:
+            return self
+        kept = {name: column for name, column in self.columns.items() if name in names}
+        return Frame(self.length, kept, self.weights)
+
+    @property
+    def nbytes(self) -> int:
+        cells = sum(column.nbytes for column in self.columns.values())
+        return int(cells + (0 if self.weights is None else self.weights.nbytes))
+
+    @property
+    def total(self) -> int:
+        """How many rows the frame stands for."""
+        return self.length if self.weights is None else int(self.weights.sum())
+
+    def counts(self) -> Weights:
+        return np.ones(self.length, np.int64) if self.weights is None else self.weights
+
+    def unweighted(self) -> Frame:
+        """The same bag with every row written out."""
+        if self.weights is None:
+            return self
+        plain = Frame(self.length, self.columns)
+        return plain.take(np.repeat(np.arange(self.length), self.weights))
+
+
+ONE_ROW = Frame(1, {})
+"""Where every pipeline starts: one row that binds nothing."""
+
+
+def joined(frames: list[Frame]) -> Frame:
+    """Frames of the same variables, one after the other."""
+    if len(frames) == 1:
+        return frames[0]
+    names = frames[0].columns.keys() if frames else ()
+    columns = {name: np.concatenate([frame.columns[name] for frame in frames]) for name in names}
+    weights = None
+    if any(frame.weights is not None for frame in frames):
+        weights = np.concatenate([frame.counts() for frame in frames])
+    return Frame(sum(frame.length for frame in frames), columns, weights)
+
+
+def merged(frame: Frame, sizes: Mapping[str, int]) -> Frame:
+    """The same bag with equal rows made one, their weights added. Worth it for at most one variable: then it is a
+    count per row number; `sizes` says how many numbers the variable has."""
+    if not frame.columns:
+        return Frame(1, {}, np.array([frame.total], np.int64)) if frame.length else frame
+    if len(frame.columns) > 1 or frame.length < 2:
+        return frame
+    ((name, column),) = frame.columns.items()
+    weights = frame.counts()
+    nulls = column < 0
+    if nulls.any():
+        rest = merged(Frame(int((~nulls).sum()), {name: column[~nulls]}, weights[~nulls]), sizes)
+        null_row = Frame(1, {name: np.array([NO_ROW], np.int32)}, np.array([weights[nulls].sum()], np.int64))
+        return joined([rest, null_row])
+    size = sizes[name]
+    if size > 16 * frame.length:
+        distinct, places = np.unique(column, return_inverse=True)
+        return Frame(len(distinct), {name: distinct}, _summed(places, weights, len(distinct)))
+    sums = _summed(column, weights, size)
+    distinct = np.flatnonzero(sums).astype(np.int32)
+    return Frame(len(distinct), {name: distinct}, sums[distinct])
+
+
+def _summed(places: npt.NDArray[np.integer], weights: Weights, size: int) -> Weights:
+    if frame_sum_is_exact(weights):
+        return np.bincount(places, weights=weights, minlength=size).astype(np.int64)
+    sums = np.zeros(size, np.int64)
+    np.add.at(sums, places, weights)
+    return sums
+
+
+def frame_sum_is_exact(weights: Weights) -> bool:
+    """Whether float64 can add these up without rounding."""
+    return len(weights) == 0 or int(weights.max()) * len(weights) < 2**53
+
+
+def distinct_rows(frame: Frame, names: tuple[str, ...]) -> tuple[Positions, Positions]:
+    """For these variables: the position of one row per distinct combination, and each row's combination."""
+    if not names:
+        return np.zeros(min(1, frame.length), np.int64), np.zeros(frame.length, np.int64)
+    key = frame.columns[names[0]].astype(np.int64)
+    for name in names[1:]:
+        column = frame.columns[name].astype(np.int64)
+        span = int(column.max(initial=-1)) + 2
+        if len(key) and int(key.max()) + 2 > 2**62 // span:
+            _, key = np.unique(key, return_inverse=True)
+        key = (key + 1) * span + (column + 1)
+    _, first, inverse = np.unique(key, return_index=True, return_inverse=True)
+    return first.astype(np.int64), inverse.astype(np.int64)

@@ -1,0 +1,95 @@
+"""Pushdown: conditions on one variable as the typed filters of a table scan. Only what stays exactly the same goes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+from omnigraph.language.query.ir import Condition, Filter, InList, Literal, NullTest, Param, PropAccess
+from omnigraph.language.query.params import BoundParams
+from omnigraph.language.schema.catalog import NodeType
+from omnigraph.model.values import canonical_text
+from omnigraph.query.comparisons import fit
+from omnigraph.query.constants import constant
+from omnigraph.storage import AnyOf, Compare, IsNull, Not, OneOf, Predicate
+from omnigraph.storage.arrow_types import arrow_type
+
+_SWAPPED = {"eq": "eq", "ne": "ne", "lt": "gt", "gt": "lt", "le": "ge", "ge": "le"}
+_SIGNS: dict[str, Any] = {"eq": "=", "ne": "!=", "lt": "<", "gt": ">", "le": "<=", "ge": ">="}
+_NOTHING = AnyOf(())
+PUSHED_LIST_MAX = 8192
+
+
+def key_values(condition: Condition, variable: str, node: NodeType, bound: BoundParams) -> list[str] | None:
+    """The ids that a node can only have when the condition holds; None when it does not pin the key."""
+    if node.key is None or len(node.key) != 1:
+        return None
+    compared = _sides(condition, bound)
+    if compared is None:
+        return None
+    access, op, value = compared
+    if access.variable != variable or access.property != node.key[0]:
+        return None
+    if op == "in":
+        values = value if isinstance(value, list) else []
+    elif op == "eq":
+        values = [value]
+    else:
+        return None
+    ids = []
+    for each in values:
+        fitting = _fitting(each, access)
+        if fitting is not None:
+            ids.append(canonical_text(fitting, access.type))
+    return ids
+
+
+def predicate_of(condition: Condition, variable: str, schema: pa.Schema, bound: BoundParams) -> Predicate | None:
+    """The filter that a scan can apply, or None when only the engine can."""
+    if isinstance(condition, NullTest):
+        value = condition.value
+        if not isinstance(value, PropAccess) or value.variable != variable or value.property not in schema.names:
+            return None
+        test = IsNull(value.property)
+        return Not(test) if condition.negated else test
+    compared = _sides(condition, bound)
+    if compared is None or compared[0].variable != variable or compared[0].property not in schema.names:
+        return None
+    access, op, value = compared
+    if access.type.is_list or access.type.is_vector or access.type.is_blob:
+        return None
+    if op == "in":
+        if not isinstance(value, list) or len(value) > PUSHED_LIST_MAX:
+            return None
+        fitting = tuple(each for each in (_fitting(item, access) for item in value) if each is not None)
+        return OneOf(access.property, fitting)
+    if value is None:
+        return _NOTHING
+    fitting = _fitting(value, access)
+    if fitting is None:
+        return _NOTHING if op == "eq" else None
+    return Compare(access.property, _SIGNS[op], fitting)
+
+
+def _sides(condition: Condition, bound: BoundParams) -> tuple[PropAccess, str, Any] | None:
+    """A condition of one property and one constant, the property on the left."""
+    match condition:
+        case InList(value=PropAccess() as access, members=(Literal() | Param()) as members):
+            return access, "in", constant(members, bound)
+        case Filter(left=PropAccess() as access, op=op, right=(Literal() | Param()) as right) if op in _SIGNS:
+            return access, op, constant(right, bound)
+        case Filter(left=(Literal() | Param()) as left, op=op, right=PropAccess() as access) if op in _SIGNS:
+            return access, _SWAPPED[op], constant(left, bound)
+        case _:
+            return None
+
+
+def _fitting(value: Any, access: PropAccess) -> Any:
+    """The value in the property's own type, or None when no stored value can equal it."""
+    kind = arrow_type(access.type)
+    if pa.types.is_date32(kind):
+        kind = pa.int32()
+    elif pa.types.is_date64(kind):
+        kind = pa.int64()
+    return fit(value, kind)

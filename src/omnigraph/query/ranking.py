@@ -1,0 +1,182 @@
+"""Ranking: search functions as predicates and as scores, over the rows that a pattern defines.
+
+The population of a rank is what the pattern leaves of the ranked variable; a text predicate is a set of rows, found
+once per query and tested row by row. So both work on any variable, wherever the pattern binds it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.language.query.ir import Bm25, Fuzzy, MatchText, Nearest, PropAccess, Rank, Rrf, Search
+from omnigraph.language.query.params import BoundParams
+from omnigraph.language.schema.catalog import Catalog
+from omnigraph.model.errors import BadRequest, Internal
+from omnigraph.query.constants import constant
+from omnigraph.query.entities import Entities, RowIds
+from omnigraph.query.frames import Frame, Rows
+
+if TYPE_CHECKING:
+    from omnigraph.query.embeddings import Embedder
+    from omnigraph.query.search import Hits
+
+FUZZY_EDITS_DEFAULT = 2
+RRF_K_DEFAULT = 60
+
+Scores = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """Rows with their scores, by row number."""
+
+    rows: Rows
+    scores: Scores
+
+    def of(self, rows: Rows) -> pa.Array:
+        """The scores of these rows, NULL for those that are not ranked."""
+        if not len(self.rows):
+            return pa.nulls(len(rows), pa.float64())
+        places = np.minimum(np.searchsorted(self.rows, rows), len(self.rows) - 1)
+        return pa.array(self.scores[places], mask=self.rows[places] != rows)
+
+
+class Ranking:
+    """The search side of one run of one query. What it has found once it keeps until the run ends."""
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        types: dict[str, tuple[str, str]],
+        embedder: Callable[[], Embedder],
+        *,
+        use_index: bool = True,
+    ) -> None:
+        self._catalog = catalog
+        self._types = types
+        self._embedder = embedder
+        self._use_index = use_index
+        self._ranked: dict[Rank, Ranked] = {}
+        self._matching: dict[Search | MatchText | Fuzzy, Rows] = {}
+
+    # --- predicates ---------------------------------------------------------------------------------------
+
+    def matching(self, expr: Search | MatchText | Fuzzy, entities: Entities, bound: BoundParams) -> Rows:
+        """The rows whose text matches."""
+        known = self._matching.get(expr)
+        if known is None:
+            row_ids = self._matching_ids(expr, entities, bound)
+            rows = entities.rows_of(row_ids)
+            known = self._matching[expr] = np.sort(rows[rows >= 0])
+        return known
+
+    def _matching_ids(self, expr: Search | MatchText | Fuzzy, entities: Entities, bound: BoundParams) -> RowIds:
+        from omnigraph.query.search import fuzzy_matches, text_matches
+
+        query = constant(expr.query, bound)
+        column = expr.field.property
+        if isinstance(expr, Fuzzy):
+            given = None if expr.max_edits is None else constant(expr.max_edits, bound)
+            edits = FUZZY_EDITS_DEFAULT if given is None else int(given)
+            return fuzzy_matches(entities.table, column, query, edits, use_index=self._use_index)
+        return text_matches(entities.table, column, query, use_index=self._use_index)
+
+    # --- ranks --------------------------------------------------------------------------------------------
+
+    def scores(self, expr: Rank, frame: Frame, entities: Entities, bound: BoundParams) -> pa.Array:
+        """The scores of a frame's rows. A rank that orders the query was found before, by `rank`."""
+        rows = frame.columns[_field(expr).variable]
+        known = self._ranked.get(expr)
+        if known is None:
+            known = self.rank(expr, np.unique(rows[rows >= 0]), entities, bound, limit=None, whole=False)
+        return known.of(rows)
+
+    def rank(
+        self, expr: Rank, rows: Rows, entities: Entities, bound: BoundParams, *, limit: int | None, whole: bool
+    ) -> Ranked:
+        """Ranks these rows (each once). With a limit at least the best so many, and what ties with the last of them.
+
+        `whole` says that they are all rows of the table, which an index can rank without a list of them.
+        """
+        if isinstance(expr, Rrf):
+            ranked = self._fused(expr, rows, entities, bound, limit=limit, whole=whole)
+        else:
+            population = None if whole else entities.row_ids(rows)
+            hits = self._hits(expr, entities, population, bound, limit)
+            ranked = _ranked(entities, hits)
+        self._ranked[expr] = ranked
+        return ranked
+
+    def _hits(
+        self, expr: Nearest | Bm25, entities: Entities, population: RowIds | None, bound: BoundParams, limit: int | None
+    ) -> Hits:
+        from omnigraph.query.search import Hits, bm25, nearest
+
+        column = expr.field.property
+        query = constant(expr.query, bound)
+        if isinstance(expr, Bm25):
+            return bm25(entities.table, column, query, population, limit=limit, use_index=self._use_index)
+        if query is None:
+            return Hits(np.empty(0, np.uint64), np.empty(0, np.float64))
+        vector = self._vector(expr.field, query)
+        return nearest(entities.table, column, vector, population, limit=limit, use_index=self._use_index)
+
+    def _vector(self, field: PropAccess, query: Any) -> npt.NDArray[np.float32]:
+        """The query vector: as given, or of a text by the graph's embedding client."""
+        dimension = field.type.dimension
+        if dimension is None:
+            raise Internal(f"'{field.property}' is not a vector")
+        if isinstance(query, str):
+            node = self._catalog.node(self._types[field.variable][1])
+            declared = node.property(field.property) if node is not None else None
+            model = declared.embed.model if declared is not None and declared.embed is not None else None
+            return self._embedder().embed_query(query, dimension, model)
+        vector = np.asarray(query, np.float32)
+        if vector.shape != (dimension,):
+            raise BadRequest(f"nearest: {dimension} values expected for '{field.property}', got {vector.size}")
+        return vector
+
+    def _fused(
+        self, expr: Rrf, rows: Rows, entities: Entities, bound: BoundParams, *, limit: int | None, whole: bool
+    ) -> Ranked:
+        from omnigraph.query.search import rrf
+
+        k = RRF_K_DEFAULT if expr.k is None else constant(expr.k, bound)
+        arms = []
+        for arm in (expr.primary, expr.secondary):
+            arm_limit = limit if isinstance(arm, Nearest) else None
+            ranked = self.rank(arm, rows, entities, bound, limit=arm_limit, whole=whole)
+            order = best_first(ranked, entities, descending=isinstance(arm, Bm25))
+            arms.append(order[:arm_limit].tolist())
+        fused = rrf(arms, RRF_K_DEFAULT if k is None else int(k))
+        numbers = np.fromiter(fused.keys(), np.int32, len(fused))
+        values = np.fromiter(fused.values(), np.float64, len(fused))
+        by_number = np.argsort(numbers)
+        return Ranked(numbers[by_number], values[by_number])
+
+
+def best_first(ranked: Ranked, entities: Entities, *, descending: bool) -> Rows:
+    """The rows from best to worst; equal scores in order of their ids."""
+    table = pa.table({"score": ranked.scores, "id": entities.ids(ranked.rows)})
+    keys = [("score", "descending" if descending else "ascending"), ("id", "ascending")]
+    places: npt.NDArray[np.uint64] = pc.sort_indices(table, sort_keys=keys).to_numpy()
+    return ranked.rows[places]
+
+
+def _ranked(entities: Entities, hits: Hits) -> Ranked:
+    rows = entities.rows_of(hits.row_ids)
+    known = rows >= 0
+    rows, scores = rows[known], hits.scores[known]
+    order = np.argsort(rows)
+    return Ranked(rows[order], scores[order])
+
+
+def _field(expr: Rank) -> PropAccess:
+    return expr.primary.field if isinstance(expr, Rrf) else expr.field

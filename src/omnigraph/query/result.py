@@ -1,0 +1,161 @@
+"""Results: the answer of a query. Arrow inside; rows, JSON, data frames and a notebook table outside."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, overload
+
+import pyarrow as pa
+
+from omnigraph.language.query.describe import Column
+from omnigraph.language.query.ir import EntityObject
+from omnigraph.model.errors import BadRequest, Json
+from omnigraph.model.types import PropType, Scalar
+from omnigraph.model.values import json_value
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+
+HTML_ROWS_MAX = 50
+
+Row = dict[str, Json]
+
+
+@dataclass(frozen=True)
+class QueryResult:
+    """The rows of one query on one snapshot. A sequence of dictionaries, in the order of the query."""
+
+    query_name: str
+    table: pa.Table
+    column_types: tuple[Column, ...]
+    branch: str | None = "main"
+    snapshot: str | None = None
+    """The commit that was asked for; None when it was the newest of the branch."""
+    commit_id: str | None = None
+    """The commit whose snapshot was read."""
+    objects: dict[int, EntityObject] = field(default_factory=dict, repr=False)
+    """The columns that hold whole entities."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(column.name for column in self.column_types)
+
+    @property
+    def row_count(self) -> int:
+        return int(self.table.num_rows)
+
+    def rows(self) -> list[Row]:
+        """Every row, its values exactly as they go over the wire."""
+        columns = [self._json_column(i) for i in range(len(self.column_types))]
+        names = self.columns
+        if not columns:
+            return [{} for _ in range(self.row_count)]
+        return [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
+
+    def __len__(self) -> int:
+        return self.row_count
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self.rows())
+
+    @overload
+    def __getitem__(self, place: int) -> Row: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[Row]: ...
+    def __getitem__(self, place: int | slice) -> Row | list[Row]:
+        return self.rows()[place]
+
+    def to_arrow(self) -> pa.Table:
+        """The columns in their stored types, without copying. A column is nullable when it holds a NULL."""
+        return self.table
+
+    def to_pandas(self) -> pd.DataFrame:
+        return self.table.to_pandas(date_as_object=False)
+
+    def to_polars(self) -> pl.DataFrame:
+        try:
+            import polars
+        except ImportError as error:
+            raise BadRequest("polars is not installed", "pip install 'omnigraph[polars]'") from error
+        made: pl.DataFrame = polars.from_arrow(self.table)
+        return made
+
+    def to_json(self) -> dict[str, Json]:
+        """The read response: `{query_name, target, row_count, columns, rows, graph_commit_id?}`."""
+        document: dict[str, Any] = {
+            "query_name": self.query_name,
+            "target": {"branch": self.branch, "snapshot": self.snapshot},
+            "row_count": self.row_count,
+            "columns": list(self.columns),
+            "rows": self.rows(),
+        }
+        if self.commit_id is not None:
+            document["graph_commit_id"] = self.commit_id
+        return document
+
+    def _repr_html_(self) -> str:
+        shown = self.table.slice(0, HTML_ROWS_MAX)
+        part = QueryResult(self.query_name, shown, self.column_types, objects=self.objects)
+        head = "".join(f"<th>{html.escape(name)}</th>" for name in self.columns)
+        body = "".join(
+            "<tr>" + "".join(f"<td>{html.escape(_cell(value))}</td>" for value in row.values()) + "</tr>"
+            for row in part.rows()
+        )
+        more = f"<p>{self.row_count - HTML_ROWS_MAX} more rows</p>" if self.row_count > HTML_ROWS_MAX else ""
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
+
+    def _json_column(self, place: int) -> list[Json]:
+        column, declared = self.table.column(place), self.column_types[place].type
+        expr = self.objects.get(place)
+        if expr is not None:
+            return _entities(column, expr)
+        if declared is None:
+            return list(column.to_pylist())
+        return json_values(column, declared)
+
+
+def json_values(column: pa.ChunkedArray, declared: PropType) -> list[Json]:
+    """A column as JSON values."""
+    values: list[Any] = stored_values(column)
+    simple = declared.scalar in (Scalar.STRING, Scalar.BOOL) or declared.scalar.is_integer
+    if simple and not declared.is_vector:
+        return values
+    return [json_value(value, declared) for value in values]
+
+
+def stored_values(column: pa.ChunkedArray) -> list[Any]:
+    """Python values in their stored form: dates as numbers."""
+    return list(_numbers(column).to_pylist())
+
+
+def _numbers(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    kind = column.type
+    if pa.types.is_date32(kind):
+        return column.cast(pa.int32())
+    if pa.types.is_date64(kind):
+        return pa.chunked_array([chunk.view(pa.int64()) for chunk in column.chunks], pa.int64())
+    if pa.types.is_list(kind) and pa.types.is_date32(kind.value_type):
+        return column.cast(pa.list_(pa.int32()))
+    if pa.types.is_list(kind) and pa.types.is_date64(kind.value_type):
+        return column.cast(pa.list_(pa.timestamp("ms"))).cast(pa.list_(pa.int64()))
+    return column
+
+
+def _entities(column: pa.ChunkedArray, expr: EntityObject) -> list[Json]:
+    """Whole entities, member by member: each in the JSON form of its own type."""
+    whole = column.combine_chunks()
+    members: dict[str, list[Json]] = {
+        name: whole.field(name).to_pylist() for name in ("id", "from", "to")[: 1 if expr.entity == "node" else 3]
+    }
+    for name, declared in expr.properties:
+        members[name] = json_values(pa.chunked_array([whole.field(name)]), declared)
+    names = list(members)
+    made: list[Json] = [dict(zip(names, values, strict=True)) for values in zip(*members.values(), strict=True)]
+    return [None if gone else each for gone, each in zip(whole.is_null().to_pylist(), made, strict=True)]
+
+
+def _cell(value: Json) -> str:
+    return "" if value is None else str(value)
