@@ -80,7 +80,7 @@ def running_session() -> SparkSession | None:
     module = sys.modules.get("pyspark.sql")
     if module is None:
         return _ours.spark if _ours is not None else None
-    active = module.SparkSession.getActiveSession()
+    active: SparkSession | None = module.SparkSession.getActiveSession()
     if active is not None:
         return active
     context = sys.modules["pyspark"].SparkContext._active_spark_context

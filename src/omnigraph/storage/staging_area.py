@@ -101,16 +101,20 @@ class StagingArea:
 
     def move(self, folders: Sequence[tuple[str, Sequence[str]]], table_path: str) -> None:
         """Moves data files (staging folder, names) into a table. The list is on disk before the first file is."""
-        names = sorted(name for _, own in folders for name in own)
-        document = json.dumps({"table": table_path, "files": names}).encode()
-        self.storage.objects.write(self.files.path(f"{MOVED}/{len(self.moved)}-{len(names)}-{names[0]}.json"), document)
-        self.moved.setdefault(table_path, set()).update(names)
+        self.note_written(table_path, frozenset(name for _, own in folders for name in own))
         system = filesystem(self.files.root)
         target = _address(self.files.root, f"{table_path}/data")
         system.create_dir(target, recursive=True)
         for folder, own in folders:
             for name in own:
                 _move(system, f"{_address(self.files.root, self.files.path(folder))}/data", target, name)
+
+    def note_written(self, table_path: str, names: frozenset[str]) -> None:
+        """Remembers data files of ours that a table holds, or is about to, and that nothing refers to yet."""
+        if names:
+            document = json.dumps({"table": table_path, "files": sorted(names)}).encode()
+            self.storage.objects.write(self.files.path(f"{MOVED}/{new_ulid()}.json"), document)
+            self.moved.setdefault(table_path, set()).update(names)
 
     def remove(self, committed: frozenset[str] = frozenset()) -> None:
         """Ends the area. Moved files that no version of their table names are deleted; `committed` are known to be."""

@@ -50,6 +50,19 @@ def offences(
         yield from check_cardinality(edge, changes, counts_view or view)
 
 
+def checked_columns(entity: NodeType | EdgeType, *, values: bool) -> frozenset[str]:
+    """The columns that the rules of a type look at; `values` adds those of the rules of single values."""
+    names = {"id", "src", "dst"} if isinstance(entity, EdgeType) else {"id"}
+    names.update(name for group in entity.unique for name in group)
+    if isinstance(entity, NodeType):
+        names.update(entity.key or ())
+    if values:
+        names.update(prop.name for prop in entity.properties if prop.type.enum_values is not None)
+        if isinstance(entity, NodeType):
+            names.update(rule.property for rule in (*entity.ranges, *entity.checks))
+    return frozenset(names)
+
+
 def _changed(
     nodes: list[NodeType], edges: list[EdgeType], changes: ChangeSet
 ) -> list[tuple[NodeType | EdgeType, TableChange]]:

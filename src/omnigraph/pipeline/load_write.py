@@ -1,0 +1,174 @@
+"""Writing a load: accepted rows become data files on the executors, and staged work for the commit protocol.
+
+Files are written into the staging area, whatever table and branch they are for. Taking them into a table is a move and
+happens when the commit protocol asks for it, so nothing long runs while a branch is held.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Literal
+
+import pyarrow as pa
+
+from omnigraph.model.identifiers import TableKey
+from omnigraph.pipeline.run import Progress, attempt, run
+from omnigraph.pipeline.spilled_rows import Selected, SpilledLoad, select, selected_rows
+from omnigraph.storage import GraphStorage, Point, StagedEffect, TablePin, reach
+from omnigraph.storage.bulk_staging import (
+    FRAGMENT_ROWS,
+    WrittenFragment,
+    data_files,
+    stage_bulk,
+    stage_bulk_upsert,
+    write_bulk,
+)
+from omnigraph.storage.staging_area import StagingArea, StagingFiles
+from omnigraph.write.assembly import Assembly, LoadMode, TypeRows
+from omnigraph.write.changes import ChangeSet, StagedWork, TableChange
+from omnigraph.write.committed_view import CommittedView
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Way = Literal["append", "overwrite", "upsert"]
+
+
+@dataclass(frozen=True, slots=True)
+class WriteTask:
+    """Rows for one data file, or a few."""
+
+    key: TableKey
+    files: StagingFiles
+    schema: pa.Schema
+    selected: tuple[Selected, ...]
+
+
+def write_rows(task: WriteTask) -> list[WrittenFragment]:
+    """Writes the data files of one task. The kernel of the last stage."""
+    rows = selected_rows(task.files, task.selected, task.schema)
+    folder = f"write/{task.key.kind}-{task.key.type_name}/{attempt()}"
+    return write_bulk(task.files, folder, task.schema, rows)
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """The accepted rows of one type, ready to be written."""
+
+    key: TableKey
+    schema: pa.Schema
+    way: Way
+    selected: tuple[Selected, ...]
+    digest: str
+    """Equal for equal rows: what was written for a lost attempt is used again."""
+
+
+@dataclass(slots=True)
+class LoadWriter:
+    """The last stage of one load. Kept over its attempts."""
+
+    storage: GraphStorage
+    spark: SparkSession
+    area: StagingArea
+    progress: Progress | None
+    written: dict[TableKey, tuple[str, list[WrittenFragment]]] = field(default_factory=dict)
+    staged: dict[TableKey, StagedEffect] = field(default_factory=dict)
+    attempts: int = 0
+
+    def change_set(self, load: SpilledLoad, assembly: Assembly) -> ChangeSet:
+        """Writes what was accepted and says how it is taken into the tables."""
+        self.attempts += 1
+        spilled = load.spilled()
+        tables: dict[TableKey, TableChange] = {}
+        rows: list[_Rows] = []
+        for key, change in assembly.changes().tables.items():
+            if assembly.patch:  # filled from stored rows: whole rows are in memory already
+                tables[key] = change
+                continue
+            each = assembly.types[key]
+            selected = select(load, key, each, spilled[key], f"{self.attempts}")
+            way = way_of(assembly.mode, key, each, assembly.view)
+            rows.append(_Rows(key, each.plan.schema, way, tuple(selected), _digest(each)))
+        self._write([each for each in rows if each.way != "upsert"])
+        reach(Point.LOAD_FRAGMENTS_WRITTEN)
+        return ChangeSet(tables, tuple(StagedWork(each.key, self._stage(each)) for each in rows))
+
+    def _write(self, rows: Sequence[_Rows]) -> None:
+        """One job for all tables: a task per million rows."""
+        tasks: list[WriteTask] = []
+        for each in rows:
+            known = self.written.get(each.key)
+            if known is not None and known[0] == each.digest and self._still_there(known[1]):
+                continue
+            self.written[each.key] = (each.digest, [])
+            tasks += [WriteTask(each.key, self.area.files, each.schema, part) for part in _parts(each.selected)]
+        for task, fragments in zip(tasks, self._run(tasks), strict=True):
+            self.written[task.key][1].extend(fragments)
+
+    def _run(self, tasks: Sequence[WriteTask]) -> list[list[WrittenFragment]]:
+        return run(self.spark, write_rows, tasks, stage_name="write", progress=self.progress)
+
+    def _still_there(self, fragments: Sequence[WrittenFragment]) -> bool:
+        """Files that an earlier attempt moved into a table are not written for the next one again; a fork that it
+        made may be gone with them."""
+        moved = set().union(*self.area.moved.values()) if self.area.moved else set()
+        return not any(name in moved for fragment in fragments for name in fragment.names)
+
+    def _stage(self, rows: _Rows) -> Callable[[TablePin], StagedEffect | None]:
+        return partial(self._effect, rows)
+
+    def _effect(self, rows: _Rows, pin: TablePin) -> StagedEffect:
+        table = self.storage.tables.open(pin)
+        if rows.way == "upsert":
+            effect = stage_bulk_upsert(table, rows.schema, selected_rows(self.area.files, rows.selected, rows.schema))
+            self.area.note_written(pin.path, data_files(effect))
+        else:
+            effect = stage_bulk(self.area, table, rows.schema, self.written[rows.key][1], rows.way)
+        self.staged[rows.key] = effect
+        reach(Point.LOAD_BEFORE_TABLE_COMMIT)
+        return effect
+
+    def committed_files(self) -> frozenset[str]:
+        """The data files of the effects that were staged last: after a commit, the ones that it made visible."""
+        return frozenset().union(*(data_files(effect) for effect in self.staged.values()))
+
+
+def way_of(mode: LoadMode, key: TableKey, each: TypeRows, view: CommittedView) -> Way:
+    """How the rows reach their table. A merge of which nothing is there yet is an append."""
+    if mode != "merge":
+        return "append" if mode == "append" else "overwrite"
+    if not view.row_count(key):
+        return "append"
+    stated = each.decoded.rows["id"].filter(pa.array(~each.decoded.generated))
+    if not len(stated):
+        return "append"
+    return "upsert" if view.ids_present(key, stated) else "append"
+
+
+def _parts(selected: Sequence[Selected]) -> list[tuple[Selected, ...]]:
+    """Spilled files together until they make a data file."""
+    parts: list[list[Selected]] = []
+    rows = 0
+    for each in selected:
+        if not parts or rows + each.rows > FRAGMENT_ROWS:
+            parts.append([])
+            rows = 0
+        parts[-1].append(each)
+        rows += each.rows
+    return [tuple(part) for part in parts]
+
+
+def _digest(each: TypeRows) -> str:
+    running = hashlib.sha256(each.decoded.lines.tobytes())
+    if each.renamed:
+        for text in each.decoded.rows["id"].to_pylist():
+            running.update(text.encode() + b"\0")
+    return running.hexdigest()
+
+
+def row_counts(load: SpilledLoad) -> Mapping[TableKey, int]:
+    """Records per type that could be read."""
+    return {key: sum(each.rows for _, each in parts) for key, parts in load.spilled().items()}
