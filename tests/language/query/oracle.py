@@ -264,7 +264,7 @@ class _Run:
             return None
         folds: dict[str, Any] = {
             "sum": lambda v: float(sum(v)),
-            "avg": lambda v: float(sum(v)) / len(v),
+            "avg": lambda v: sum(v) / len(v),
             "min": min,
             "max": max,
         }

@@ -18,7 +18,7 @@ from query.differential.graphs import RandomGraph, random_graph
 from query.differential.queries import RandomQuery, random_query
 from query.differential.shrink import shrink
 
-MODES = ("indexed", "csr", "auto")
+MODES = ("indexed", "csr")
 Ask = Callable[[RandomQuery, str], list[list[Any]]]
 
 
