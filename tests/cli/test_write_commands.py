@@ -77,7 +77,8 @@ def case_11(shelf: Desk) -> None:
 def case_12(empty: Desk) -> None:
     outcome = empty(f"{LOAD} --json")
     document = json.loads(outcome.stdout)
-    assert list(document) == ["uri", "branch", "mode", "branch_created", "nodes", "edges", "total_entities", "commit"]
+    contract = ["uri", "branch", "mode", "branch_created", "nodes", "edges", "total_entities", "commit"]
+    assert list(document) == [*contract, "engine"]
     assert document["total_entities"] == 9
     assert document["nodes"] == [counted("Author", 2), counted("Book", 3)]
     assert document["edges"] == [counted("Cites", 1), counted("Wrote", 3)]

@@ -57,10 +57,10 @@ class CommandFacts:
 
 FAMILIES: tuple[Family, ...] = (
     Family("mutate", "Insert, update and delete entities with a query."),
-    Family("load", "Load entities from JSON lines as one commit."),
+    Family("load", "Load entities from files or tables as one commit."),
     Family("branch", "Create, list and delete branches."),
     Family("snapshot", "Show the tables that a branch makes visible."),
-    Family("export", "Write the entities of a branch as JSON lines."),
+    Family("export", "Write the entities of a branch as JSON lines, Parquet or CSV."),
     Family("commit", "List and show commits."),
     Family("schema", "Show the accepted schema and plan changes to it."),
     Family("init", "Create an empty graph from a schema."),

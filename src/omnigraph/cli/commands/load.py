@@ -1,15 +1,19 @@
-"""`omnigraph load`: entities from JSON lines, as one commit."""
+"""`omnigraph load`: entities from JSON lines, CSV, JSON, Parquet or anything that Spark reads, as one commit."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import click
 
 from omnigraph.cli.frame import OmniCommand, json_option, uri_argument
+from omnigraph.cli.mapping_file import read_mapping
+from omnigraph.cli.output import to_json_text
+from omnigraph.cli.pipeline_options import engine_options, key_values, refuse_master_without_spark
+from omnigraph.cli.progress import ProgressLine, progress_line
 from omnigraph.cli.session import Session, Target
 from omnigraph.cli.write_options import condition_options
 
@@ -23,13 +27,32 @@ Mode = Literal["append", "merge", "overwrite"]
 
 @click.command("load", cls=OmniCommand, example="omnigraph load --data seed.jsonl --mode append lib.omni")
 @uri_argument
-@click.option("--data", required=True, metavar="FILE", help="The records, one JSON object per line; - reads stdin.")
+@click.option(
+    "--data",
+    "paths",
+    required=True,
+    multiple=True,
+    metavar="FILE",
+    help="The records: a file, a folder or a pattern; may be repeated; - reads JSON lines from stdin.",
+)
 @click.option(
     "--mode",
-    required=True,
     type=click.Choice(["overwrite", "append", "merge"]),
-    help="append refuses existing ids, merge replaces them, overwrite replaces every type in the file.",
+    help="append refuses existing ids, merge replaces them, overwrite replaces every type in the input.  [required]",
 )
+@click.option(
+    "--format",
+    "source_format",
+    metavar="NAME",
+    help="jsonl, csv, json, parquet, or any format of Spark.  [default: by the name of the file]",
+)
+@click.option(
+    "--option", "pairs", multiple=True, metavar="NAME=VALUE", help="An option of the format; may be repeated."
+)
+@click.option("--type", "type_name", metavar="NAME", help="Every row is an entity of this type.")
+@click.option("--mapping", metavar="FILE", help="Which column becomes what, as JSON or YAML.")
+@click.option("--suggest-mapping", is_flag=True, help="Print a mapping for the input and load nothing.")
+@engine_options
 @click.option("--branch", metavar="BRANCH", default="main", show_default=True, help="The branch to write.")
 @click.option("--from", "base", metavar="BRANCH", help="Make the branch from this one if it does not exist.")
 @click.option("--patch", is_flag=True, help="merge: a property that a record leaves out keeps its stored value.")
@@ -61,8 +84,15 @@ Mode = Literal["append", "merge", "overwrite"]
 def command(
     session: Session,
     uri: str | None,
-    data: str,
-    mode: str,
+    paths: tuple[str, ...],
+    mode: str | None,
+    source_format: str | None,
+    pairs: tuple[str, ...],
+    type_name: str | None,
+    mapping: str | None,
+    suggest_mapping: bool,
+    engine: str,
+    spark: str | None,
     branch: str,
     base: str | None,
     patch: bool,
@@ -75,36 +105,80 @@ def command(
     idempotency_key: str | None,
     message: str | None,
 ) -> None:
-    """Load entities from JSON lines as one commit.
+    """Load entities from files or tables as one commit.
 
     Every record is checked before anything is written: all of them become visible together, or none. An overwrite of a
     graph that is not on this machine asks first, and a script must pass --yes.
     """
+    tabular = {
+        "format": source_format or format_of(paths),
+        "type": type_name,
+        "mapping": None if mapping is None else read_mapping(mapping),
+        "options": key_values(pairs),
+    }
+    if suggest_mapping:
+        _suggest(session, uri, paths, tabular)
+        return
+    if mode is None:
+        context = click.get_current_context()
+        raise click.MissingParameter(ctx=context, param=next(p for p in context.command.params if p.name == "mode"))
     _refuse_merge_options(mode, patch=patch, match_edges=match_edges)
+    refuse_master_without_spark(engine, spark)
     target = session.target(uri)
     if not dry_run:
         target.announce("load")
         if mode == "overwrite":
             target.confirm("load --mode overwrite")
-    source = _source(data)
-    with target.open_for_reading() if dry_run else target.open_for_writing() as graph:
-        result = graph.load(
-            source,
-            mode=cast("Mode", mode),
-            branch=branch,
-            base=base,
-            patch=patch,
-            match_edges=cast("Literal['endpoints'] | None", match_edges),
-            on_error=cast("Literal['fail', 'skip']", on_error),
-            max_errors=max_errors,
-            reject_file=None if reject_file is None else Path(reject_file),
-            dry_run=dry_run,
-            if_commit=if_commit,
-            idempotency_key=idempotency_key,
-            message=message,
-        )
+    source = _source(paths, str(tabular["format"]))
+    line = progress_line(quiet=session.quiet)
+    asked = _asked(tabular, engine, spark, line)
+    try:
+        with target.open_for_reading() if dry_run else target.open_for_writing() as graph:
+            result = graph.load(
+                source,
+                mode=cast("Mode", mode),
+                branch=branch,
+                base=base,
+                patch=patch,
+                match_edges=cast("Literal['endpoints'] | None", match_edges),
+                on_error=cast("Literal['fail', 'skip']", on_error),
+                max_errors=max_errors,
+                reject_file=None if reject_file is None else Path(reject_file),
+                dry_run=dry_run,
+                if_commit=if_commit,
+                idempotency_key=idempotency_key,
+                message=message,
+                **cast("Any", asked),
+            )
+    finally:
+        if line is not None:
+            line.wipe()
     _report_rejects(session, result)
     session.output.show(_document(target, result, base, on_error), _lines(target, result))
+
+
+def _asked(tabular: dict[str, Any], engine: str, spark: str | None, line: ProgressLine | None) -> dict[str, Any]:
+    """The arguments that differ from those of a plain load."""
+    plain = {"format": "jsonl", "options": {}, "engine": "auto"}
+    given = tabular | {"engine": engine, "spark": spark, "progress": line}
+    return {name: value for name, value in given.items() if value is not None and value != plain.get(name)}
+
+
+def format_of(paths: tuple[str, ...]) -> str:
+    """The format that the first name tells: `.csv` and `.parquet` are what they say, anything else is JSON lines."""
+    name = paths[0].removesuffix(".gz").removesuffix(".zst")
+    endings = {".csv": "csv", ".tsv": "csv", ".parquet": "parquet"}
+    return next((known for ending, known in endings.items() if name.endswith(ending)), "jsonl")
+
+
+def _suggest(session: Session, uri: str | None, paths: tuple[str, ...], tabular: dict[str, Any]) -> None:
+    with session.target(uri).open_for_reading() as graph:
+        found = graph.suggest_mapping(
+            list(paths), format=tabular["format"], type=tabular["type"], options=tabular["options"]
+        )
+    for note in found.notes:
+        session.output.warn(note)
+    session.output.write(to_json_text(found.mapping))
 
 
 def _refuse_merge_options(mode: str, *, patch: bool, match_edges: str | None) -> None:
@@ -113,17 +187,25 @@ def _refuse_merge_options(mode: str, *, patch: bool, match_edges: str | None) ->
             raise click.UsageError(f"{option} needs --mode merge")
 
 
-def _source(data: str) -> Path | Iterable[bytes]:
-    """The file, if it can be read at all; the load itself streams it."""
+def _source(paths: tuple[str, ...], source_format: str) -> Any:
+    """The files, if they can be read at all; the load itself streams them. Other formats find their own errors."""
     from omnigraph.cli.refusals import UnreadableFile
 
-    if data == STDIN:
+    if paths == (STDIN,):
+        if source_format != "jsonl":
+            raise click.UsageError("stdin takes JSON lines; name a file for other formats")
         return sys.stdin.buffer
-    try:
-        with Path(data).open("rb"):
-            return Path(data)
-    except OSError as error:
-        raise UnreadableFile(data, (error.strerror or str(error)).lower()) from error
+    if STDIN in paths:
+        raise click.UsageError("--data - stands alone")
+    for path in paths if source_format == "jsonl" else ():
+        if Path(path).is_dir() or any(sign in path for sign in "*?["):
+            continue
+        try:
+            with Path(path).open("rb"):
+                pass
+        except OSError as error:
+            raise UnreadableFile(path, (error.strerror or str(error)).lower()) from error
+    return Path(paths[0]) if len(paths) == 1 and source_format == "jsonl" else list(paths)
 
 
 def _document(target: Target, result: LoadResult, base: str | None, on_error: str) -> dict[str, Json]:
@@ -144,6 +226,7 @@ def _document(target: Target, result: LoadResult, base: str | None, on_error: st
         document["violations"] = [violation.to_json() for violation in result.violations]
     if result.dry_run:
         document["dry_run"] = True
+    document["engine"] = result.engine
     return document
 
 
@@ -156,7 +239,8 @@ def _lines(target: Target, result: LoadResult) -> Iterator[str]:
     types = f"{len(result.nodes)} node types and {len(result.edges)} edge types"
     counted = f"{result.total_entities} entities across {types}"
     nothing = "; nothing was written" if result.dry_run else ""
-    yield f"{verb} {target.uri} on branch {result.branch} with {result.mode}: {counted}{nothing}"
+    where = " on Spark" if result.engine == "spark" else ""
+    yield f"{verb} {target.uri} on branch {result.branch} with {result.mode}: {counted}{where}{nothing}"
     if result.branch_created:
         yield f"created branch {result.branch} from {result.base_branch}"
     if result.rejected:
