@@ -6,11 +6,11 @@ The write path is imported by the methods that need it: a command that only read
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from omnigraph import history
 from omnigraph.history import Snapshot
@@ -30,16 +30,20 @@ from omnigraph.storage import (
     open_storage,
     read_files,
 )
+from omnigraph.storage.layout import STAGING
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from omnigraph.graph.loading import LoadMode
+    from omnigraph.graph.load_sources import Source
+    from omnigraph.graph.loading import Engine, LoadMode
     from omnigraph.graph.reading import Read, Reader
     from omnigraph.graph.results import LoadResult, MutationResult
     from omnigraph.pipeline.export import ExportProgress, ExportResult
     from omnigraph.query import Cancellation, Explanation, Mode, QueryLimits, QueryOptions, QueryResult
     from omnigraph.write import RecoveryRecord, Sidecar, VerifyReport
+    from omnigraph.write.indexing import IndexReport, IndexStatus
+    from omnigraph.write.optimize import OptimizeReport
 
 
 class Graph:
@@ -92,6 +96,10 @@ class Graph:
             storage.objects.require_conditional_puts()
             if recover_graph(storage):
                 main = storage.manifest.load(MAIN)
+            if storage.objects.has_any(STAGING):
+                from omnigraph.storage.staging_area import cleanup_staging
+
+                cleanup_staging(storage)
         graph = cls(storage, normalize_branch(branch), actor)
         graph._check_contract(main)
         if graph._branch != MAIN:
@@ -281,7 +289,7 @@ class Graph:
 
     def load(
         self,
-        source: str | Path | Iterable[bytes],
+        source: Source,
         *,
         mode: LoadMode,
         branch: str | None = None,
@@ -295,12 +303,24 @@ class Graph:
         if_commit: str | None = None,
         idempotency_key: str | None = None,
         message: str | None = None,
+        format: str = "jsonl",  # noqa: A002 - the word of the command line and of Spark
+        type: str | None = None,  # noqa: A002
+        mapping: Mapping[str, Any] | None = None,
+        options: Mapping[str, str] | None = None,
+        engine: Engine = "auto",
+        spark: Any = None,
+        progress: Callable[[str, int, int], None] | None = None,
     ) -> LoadResult:
-        """Loads JSON lines as one commit: every record is checked, and all of them become visible, or none.
+        """Loads records as one commit: every one is checked, and all of them become visible, or none.
 
         `append` refuses existing ids, `merge` replaces them (with `patch`, only the given properties), `overwrite`
         replaces every type that occurs in the input. A missing branch is made from `base` if one is named.
+
+        The source is a file, a folder, a glob or several of them, lines in memory, or a DataFrame. Files are JSON
+        lines, or tables by `format`, `type` and `mapping`. Small inputs run in this process, others on Spark
+        (`engine`); `spark` is a session or a master.
         """
+        from omnigraph.graph.load_sources import SourceFormat
         from omnigraph.graph.loading import Load, load
 
         request = Load(
@@ -318,8 +338,19 @@ class Graph:
             message=message,
             if_commit=if_commit,
             idempotency_key=idempotency_key,
+            how=SourceFormat(format=format, type=type, mapping=mapping, options=dict(options or {})),
+            engine=engine,
+            spark=spark,
+            progress=progress,
         )
         return load(self._storage, lambda: self.schema, request)
+
+    def cleanup_staging(self) -> list[str]:
+        """Removes what loads that died left behind; says which loads these were. Living ones are not touched."""
+        from omnigraph.storage.staging_area import cleanup_staging
+
+        self._storage.require_writable()
+        return cleanup_staging(self._storage)
 
     def export(
         self, branch: str | None = None, *, types: Sequence[str] | None = None, dates: Literal["raw", "iso"] = "raw"
@@ -359,6 +390,29 @@ class Graph:
             spark=spark,
             progress=progress,
         )
+
+    def indexes(self, branch: str | None = None) -> list[IndexStatus]:
+        """Every index that the schema asks for or that a table has: what it covers, and why it is not ready."""
+        from omnigraph.write.indexing import index_status
+
+        snapshot = self.snapshot(branch)
+        return index_status(self._storage, snapshot.tables, self.schema.catalog, branch=snapshot.branch)
+
+    def ensure_indices(self, branch: str | None = None, *, tables: Sequence[str] | None = None) -> IndexReport:
+        """Builds missing indexes and extends stale ones as one commit. Answers never depend on it, only their speed.
+
+        `tables` narrows it to some types, given as `node:Person`.
+        """
+        from omnigraph.write.indexing import ensure_indices
+
+        named = self._named(branch)
+        return ensure_indices(self._storage, lambda: self.schema, named, tables=tables, actor_id=self._actor)
+
+    def optimize(self, branch: str | None = None, *, tables: Sequence[str] | None = None) -> OptimizeReport:
+        """Puts the small fragments that many small writes leave together, and brings the indexes up to date."""
+        from omnigraph.write.optimize import optimize
+
+        return optimize(self._storage, lambda: self.schema, self._named(branch), tables=tables, actor_id=self._actor)
 
     def verify(self, *, deep: bool = True) -> VerifyReport:
         """Checks everything that can be checked without changing a byte, and reports all of it."""

@@ -1,40 +1,33 @@
-"""Running a load on a graph with the in-process engine: read, decode, check, commit. One input, one commit."""
+"""Running a load on a graph: the branch, the source, an engine, one commit, and what is reported about it."""
 
 from __future__ import annotations
 
-import hashlib
 import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from omnigraph import history
+from omnigraph.graph.load_engines import Engine, LoadRun, LocalRun, choose, spark_run
+from omnigraph.graph.load_sources import Source, SourceFormat, digest_of_content, item_source
 from omnigraph.graph.mutating import digest
-from omnigraph.graph.results import LoadResult
+from omnigraph.graph.results import LoadReport, LoadResult
 from omnigraph.model.errors import BadRequest, BranchNotFound, OmniGraphError
 from omnigraph.model.identifiers import MAIN, new_ulid
 from omnigraph.storage import AcceptedSchema, GraphStorage
-from omnigraph.write import (
-    ChangeSet,
-    CommittedView,
-    PreparedLoad,
-    Receipt,
-    WriteBase,
-    WriteRequest,
-    prepare_load,
-    write,
-)
+from omnigraph.write import ChangeSet, ItemSource, PreparedLoad, Receipt, WriteBase, WriteRequest, write
+from omnigraph.write.load import LoadMode
 
-LoadMode = Literal["append", "merge", "overwrite"]
+__all__ = ["Engine", "Load", "LoadMode", "load"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Load:
     """A load as a caller asks for it."""
 
-    source: str | Path | Iterable[bytes]
+    source: Source
     mode: LoadMode
     branch: str = MAIN
     base_branch: str | None = None
@@ -48,14 +41,21 @@ class Load:
     message: str | None = None
     if_commit: str | None = None
     idempotency_key: str | None = None
+    engine: Engine = "auto"
+    spark: Any = None
+    """A session, a master, or nothing."""
+    progress: Callable[[str, int, int], None] | None = None
+    how: SourceFormat = field(default_factory=SourceFormat)
 
 
 def load(storage: GraphStorage, schema: Callable[[], AcceptedSchema], request: Load) -> LoadResult:
     """Loads an input as one commit, or raises and changes nothing. A branch that was made for it goes with it."""
-    source = _Source.of(request.source)
+    items = item_source(request.source, request.how, schema().catalog)
+    engine = choose(request.engine, request.spark, items)
     created = _ensure_branch(storage, request)
     try:
-        return _load(storage, schema, request, source, created=created)
+        with _run(storage, schema, request, items, engine) as run:
+            return _load(storage, schema, request, items, run, created=created)
     except BaseException:
         if created:
             with suppress(OmniGraphError):  # the load's own error matters more
@@ -63,40 +63,59 @@ def load(storage: GraphStorage, schema: Callable[[], AcceptedSchema], request: L
         raise
 
 
-def _load(
-    storage: GraphStorage, schema: Callable[[], AcceptedSchema], request: Load, source: _Source, *, created: bool
-) -> LoadResult:
+@contextmanager
+def _run(
+    storage: GraphStorage,
+    schema: Callable[[], AcceptedSchema],
+    request: Load,
+    items: ItemSource | None,
+    engine: Literal["local", "spark"],
+) -> Iterator[LoadRun]:
     load_id, started_ms = new_ulid(), time.time_ns() // 1_000_000
+    if engine == "local":
+        assert items is not None, "only Spark reads what has no items"
+        yield LocalRun(storage, request, items, load_id, started_ms)
+        return
+    with spark_run(storage, schema, request, items, load_id, started_ms) as run:
+        yield run
+
+
+def _load(
+    storage: GraphStorage,
+    schema: Callable[[], AcceptedSchema],
+    request: Load,
+    items: ItemSource | None,
+    run: LoadRun,
+    *,
+    created: bool,
+) -> LoadResult:
     prepared: list[PreparedLoad] = []
+    begun = time.perf_counter()
 
     def prepare(base: WriteBase) -> ChangeSet:
-        outcome = prepare_load(
-            source.lines(),
-            file=source.name,
-            catalog=base.schema.catalog,
-            mode=request.mode,
-            view=CommittedView(storage, base.pins()),
-            load_id=load_id,
-            started_ms=started_ms,
-            patch=request.patch,
-            match_edges=request.match_edges,
-            max_errors=request.max_errors,
-            on_error=request.on_error,
-        )
+        outcome = run.prepare(base)
         _write_rejects(request.reject_file, outcome)
         outcome.refuse()
         prepared.append(outcome)
         return outcome.changes
 
+    receipt = None
     if request.dry_run:
         branch = request.branch if _exists(storage, request.branch) else request.base_branch or MAIN
         prepare(WriteBase(branch, storage.manifest.load(branch), schema()))
-        return _result(request, prepared[-1], created=False)
-    receipt = write(storage, _write_request(request, prepare, source), schema)
-    return _result(request, prepared[-1] if prepared else None, created=created, receipt=receipt)
+    else:
+        receipt = write(storage, _write_request(request, prepare, items, schema), schema)
+    seconds = dict(run.seconds)
+    seconds["commit"] = max(0.0, time.perf_counter() - begun - sum(seconds.values()) + seconds.get("session", 0.0))
+    return _result(request, prepared[-1] if prepared else None, items, run, seconds, created=created, receipt=receipt)
 
 
-def _write_request(request: Load, prepare: Callable[[WriteBase], ChangeSet], source: _Source) -> WriteRequest:
+def _write_request(
+    request: Load,
+    prepare: Callable[[WriteBase], ChangeSet],
+    items: ItemSource | None,
+    schema: Callable[[], AcceptedSchema],
+) -> WriteRequest:
     return WriteRequest(
         branch=request.branch,
         kind="load",
@@ -106,29 +125,60 @@ def _write_request(request: Load, prepare: Callable[[WriteBase], ChangeSet], sou
         message=request.message,
         if_commit=request.if_commit,
         idempotency_key=request.idempotency_key,
-        request_digest=digest("load", request.branch, request.mode, request.patch, source.digest_of_content())
-        if request.idempotency_key is not None
-        else None,
+        request_digest=_digest(request, items, schema) if request.idempotency_key is not None else None,
         prepares_again=request.mode != "overwrite",
         publishes_empty=True,
     )
 
 
+def _digest(request: Load, items: ItemSource | None, schema: Callable[[], AcceptedSchema]) -> str:
+    if items is None:
+        raise BadRequest(
+            "a DataFrame has no content that an idempotency key could be bound to",
+            "write it to files and load them, or leave the key out",
+        )
+    content = digest_of_content(items, schema().catalog)
+    return digest("load", request.branch, request.mode, request.patch, content)
+
+
 def _result(
-    request: Load, prepared: PreparedLoad | None, *, created: bool, receipt: Receipt | None = None
+    request: Load,
+    prepared: PreparedLoad | None,
+    items: ItemSource | None,
+    run: LoadRun,
+    seconds: dict[str, float],
+    *,
+    created: bool,
+    receipt: Receipt | None,
 ) -> LoadResult:
+    nodes = dict(sorted(prepared.nodes.items())) if prepared is not None else {}
+    edges = dict(sorted(prepared.edges.items())) if prepared is not None else {}
+    rejected = len(prepared.rejected) if prepared is not None else 0
+    commit = receipt.commit if receipt is not None else None
+    report = LoadReport(
+        engine=run.name,
+        nodes=nodes,
+        edges=edges,
+        rejected=rejected,
+        files=0 if items is None else sum(1 for file in items.files if file is not None),
+        bytes=0 if items is None else items.size,
+        seconds={stage: round(each, 3) for stage, each in seconds.items()},
+        commit_id=None if commit is None else commit.commit_id,
+    )
     return LoadResult(
         branch=request.branch,
         mode=request.mode,
         base_branch=request.base_branch,
         branch_created=created,
-        nodes=dict(sorted(prepared.nodes.items())) if prepared is not None else {},
-        edges=dict(sorted(prepared.edges.items())) if prepared is not None else {},
-        commit=receipt.commit if receipt is not None else None,
-        rejected=len(prepared.rejected) if prepared is not None else 0,
+        nodes=nodes,
+        edges=edges,
+        commit=commit,
+        rejected=rejected,
         violations=tuple(prepared.violations[: request.max_errors]) if prepared is not None else (),
         dry_run=request.dry_run,
         replayed=receipt.replayed if receipt is not None else False,
+        engine=run.name,
+        report=report,
     )
 
 
@@ -152,41 +202,7 @@ def _ensure_branch(storage: GraphStorage, request: Load) -> bool:
     return True
 
 
-# --- input and rejects ------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class _Source:
-    """Lines that can be read again: work that lost a race is prepared anew."""
-
-    name: str | None
-    path: Path | None = None
-    content: tuple[bytes, ...] = ()
-
-    @classmethod
-    def of(cls, source: str | Path | Iterable[bytes]) -> _Source:
-        if not isinstance(source, str | Path):
-            return cls(None, content=tuple(source))
-        path = Path(source)
-        if not path.is_file():
-            raise BadRequest(f"cannot read '{path}': there is no such file")
-        return cls(str(path), path=path)
-
-    def lines(self) -> Iterator[bytes]:
-        if self.path is None:
-            yield from self.content
-            return
-        try:
-            with self.path.open("rb") as file:
-                yield from file
-        except OSError as error:
-            raise BadRequest(f"cannot read '{self.path}': {error.strerror}") from error
-
-    def digest_of_content(self) -> str:
-        running = hashlib.sha256()
-        for line in self.lines():
-            running.update(line)
-        return running.hexdigest()
+# --- rejects ----------------------------------------------------------------------------------------------
 
 
 def _write_rejects(path: Path | None, prepared: PreparedLoad) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from omnigraph.model.errors import Json
 from omnigraph.storage import GraphCommit
 from omnigraph.write import Violation
 
@@ -27,6 +28,45 @@ class MutationResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LoadReport:
+    """How a load went, for people and for JSON."""
+
+    engine: str
+    nodes: Mapping[str, int]
+    edges: Mapping[str, int]
+    rejected: int
+    files: int
+    bytes: int
+    seconds: Mapping[str, float]
+    """Per stage: session, decode, check, write, commit on Spark; prepare, commit in this process."""
+    commit_id: str | None
+
+    def to_json(self) -> dict[str, Json]:
+        return {
+            "engine": self.engine,
+            "nodes": dict(self.nodes),
+            "edges": dict(self.edges),
+            "rejected": self.rejected,
+            "files": self.files,
+            "bytes": self.bytes,
+            "seconds": dict(self.seconds),
+            "commit_id": self.commit_id,
+        }
+
+    def __str__(self) -> str:
+        rows = {**self.nodes, **self.edges}
+        total, took = sum(rows.values()), sum(self.seconds.values())
+        lines = [f"{total:,} rows of {len(rows)} types in {took:.1f} s ({self.engine}), {self.rejected:,} rejected"]
+        if self.files:
+            lines.append(f"  read     {self.files:,} files, {self.bytes / 1e6:,.1f} MB")
+        lines += [f"  {stage:<8} {each:.2f} s" for stage, each in self.seconds.items()]
+        lines += [f"  {name:<8} {count:,}" for name, count in rows.items()]
+        if self.commit_id is not None:
+            lines.append(f"  commit   {self.commit_id}")
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LoadResult:
     """The receipt of a load. `commit` is None for a dry run alone: a load always publishes one commit."""
 
@@ -42,6 +82,7 @@ class LoadResult:
     dry_run: bool = False
     replayed: bool = False
     engine: str = "local"
+    report: LoadReport | None = None
 
     @property
     def total_entities(self) -> int:

@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from omnigraph.pipeline.load_write import LoadWriter
 from omnigraph.pipeline.run import Progress, collect, run
@@ -60,6 +60,7 @@ class LoadJob:
     progress: Progress | None = None
     seconds: dict[str, float] = field(default_factory=dict)
     """Per stage, over all attempts."""
+    name: Literal["local", "spark"] = "spark"
     _spilled: tuple[str, SpilledLoad] | None = None
     _writer: LoadWriter | None = None
 
@@ -76,6 +77,10 @@ class LoadJob:
             return _with(prepared, ChangeSet())
         with self._timed("write"):
             return _with(prepared, self.writer.change_set(load, assembly))
+
+    def committed_files(self) -> frozenset[str]:
+        """The data files that the commit made visible; asked after it."""
+        return frozenset() if self._writer is None else self._writer.committed_files()
 
     @property
     def writer(self) -> LoadWriter:

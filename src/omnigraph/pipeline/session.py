@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -169,7 +170,8 @@ def _launch(master: str, scratch: Path, java: Any) -> _Started:
     conf = SparkConf().setMaster(master).setAppName("omnigraph")
     for name, value in _settings(master, scratch, f"{archive.options()} {extra}").items():
         conf.set(name, value)
-    with (scratch / "jvm.log").open("wb") as log:
+    with (scratch / "jvm.log").open("wb") as log, warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="lance is not fork-safe")  # the fork becomes a JVM at once
         gateway = java_gateway.launch_gateway(  # type: ignore[no-untyped-call]
             conf, popen_kwargs={"stdout": log, "stderr": log}
         )

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from omnigraph.model.errors import KeyConflict, OmniGraphError
 from omnigraph.model.format_version import DATA_STORAGE_VERSION
@@ -27,9 +28,11 @@ UPSERT_BY_INDEX_ROWS_MAX = 300
 """Up to this many rows an upsert looks its ids up; beyond it, joining the whole id column is faster."""
 PROBE_CHUNK_KEYS = 8192
 """Keys per look-up of existing ids: one filtered scan each, never one per row."""
+PASS_FROM_KEYS = 4 * PROBE_CHUNK_KEYS
+"""From so many keys on, one pass over the id column replaces the look-ups."""
 
 Rows: TypeAlias = pa.Table | pa.RecordBatchReader
-EffectKind = Literal["append", "insert", "upsert", "overwrite", "delete", "index"]
+EffectKind = Literal["append", "insert", "upsert", "overwrite", "delete", "index", "compact"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +149,7 @@ def stage_indexes(table: Table, specs: Sequence[IndexSpec]) -> StagedEffect:
             if spec.kind == "INVERTED":  # a raw full-text segment is unreadable until it is merged out of staging
                 segment = table.handle.merge_existing_index_segments([segment])
             built.append(segment)
-            replaced += _segments_named(table, spec.name)
+            replaced += segments_named(table, spec.name)
         operation = LanceOperation.CreateIndex(built, replaced)
     return staged_effect("index", table, Transaction(table.version, operation))
 
@@ -154,6 +157,10 @@ def stage_indexes(table: Table, specs: Sequence[IndexSpec]) -> StagedEffect:
 def existing_ids(table: Table, ids: Iterable[str], *, use_index: bool = True) -> set[str]:
     """Which of these ids the table has."""
     wanted = list(dict.fromkeys(ids))
+    if not table.count():
+        return set()
+    if len(wanted) >= PASS_FROM_KEYS:
+        return _among(table, pa.array(wanted, pa.string()))
     known = key_maps().present(table, wanted) if len(wanted) <= PROBE_CHUNK_KEYS else None
     if known is not None:
         return known
@@ -165,10 +172,20 @@ def existing_ids(table: Table, ids: Iterable[str], *, use_index: bool = True) ->
     return found
 
 
+def _among(table: Table, wanted: pa.Array) -> set[str]:
+    """By one pass over the ids, which costs less than very many look-ups."""
+    found: set[str] = set()
+    for batch in table.scan(["id"], use_index=False):
+        ids = batch.column("id")
+        found.update(ids.filter(pc.is_in(ids, value_set=wanted)).to_pylist())
+    return found
+
+
 # --- parts ------------------------------------------------------------------------------------------------
 
 
 def staged_effect(kind: EffectKind, table: Table, transaction: Any) -> StagedEffect:
+    """The effect of a transaction on a table at its pin; the transaction is named once and for all."""
     """An effect of a transaction that Lance described, for the sibling modules of this package."""
     transaction.uuid = str(uuid.uuid4()) if not transaction.uuid else transaction.uuid
     reach(Point.TABLE_STAGED)
@@ -206,7 +223,8 @@ def _deletion(table: Table, addresses: list[int], sql: str) -> Any:
     return LanceOperation.Delete(changed, emptied, sql)
 
 
-def _segments_named(table: Table, name: str) -> list[Any]:
+def segments_named(table: Table, name: str) -> list[Any]:
+    """The segments of an index as Lance wants them named when they are to go."""
     return [
         Index(
             uuid=segment.uuid,

@@ -8,6 +8,7 @@ from omnigraph.write.mutations import Mutated, MutationRun
 from omnigraph.write.patterns import check_pattern
 from omnigraph.write.recovery import RecoveryRecord, Resolution, pending, recover_graph, recoveries
 from omnigraph.write.sidecars import Sidecar
+from omnigraph.write.sources import ItemSource, SourceItem, Unreadable
 from omnigraph.write.validation import validate
 from omnigraph.write.verify import verify_graph
 from omnigraph.write.verify_report import VerifyReport
@@ -16,6 +17,7 @@ from omnigraph.write.violations import ValidationFailed, Violation, refuse
 __all__ = [
     "ChangeSet",
     "CommittedView",
+    "ItemSource",
     "Mutated",
     "MutationRun",
     "PreparedLoad",
@@ -23,8 +25,10 @@ __all__ = [
     "RecoveryRecord",
     "Resolution",
     "Sidecar",
+    "SourceItem",
     "StagedWork",
     "TableChange",
+    "Unreadable",
     "ValidationFailed",
     "VerifyReport",
     "Violation",

@@ -59,7 +59,8 @@ def checked_columns(entity: NodeType | EdgeType, *, values: bool) -> frozenset[s
     if values:
         names.update(prop.name for prop in entity.properties if prop.type.enum_values is not None)
         if isinstance(entity, NodeType):
-            names.update(rule.property for rule in (*entity.ranges, *entity.checks))
+            names.update(bounds.property for bounds in entity.ranges)
+            names.update(check.property for check in entity.checks)
     return frozenset(names)
 
 

@@ -1,0 +1,140 @@
+"""The two engines of a load: in this process for what is small, on Spark for everything else. One result."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from omnigraph.graph.load_sources import frame_source
+from omnigraph.model.errors import BadRequest
+from omnigraph.storage import AcceptedSchema, GraphStorage
+from omnigraph.write import CommittedView, ItemSource, PreparedLoad, WriteBase, prepare_load
+
+if TYPE_CHECKING:
+    from omnigraph.graph.loading import Load
+
+LOCAL_MAX_VARIABLE = "OMNIGRAPH_LOCAL_LOAD_MAX"
+LOCAL_MAX_BYTES = 64 * 1024 * 1024
+"""Larger inputs run on Spark unless the caller says otherwise."""
+
+Engine = Literal["auto", "local", "spark"]
+
+
+class LoadRun(Protocol):
+    """One load on one engine."""
+
+    name: Literal["local", "spark"]
+    seconds: dict[str, float]
+
+    def prepare(self, base: WriteBase) -> PreparedLoad:
+        """What the load changes against a base, ready to be committed unless it is refused."""
+
+
+def local_max_bytes() -> int:
+    """`OMNIGRAPH_LOCAL_LOAD_MAX` in bytes, or the default."""
+    text = os.environ.get(LOCAL_MAX_VARIABLE, "")
+    if not text:
+        return LOCAL_MAX_BYTES
+    try:
+        return int(text)
+    except ValueError as error:
+        raise BadRequest(f"{LOCAL_MAX_VARIABLE} is a number of bytes, got '{text}'") from error
+
+
+def choose(asked: Engine, spark: Any, items: ItemSource | None) -> Literal["local", "spark"]:
+    """Spark for what only Spark can read, for large inputs, and wherever a session or a master is at hand."""
+    if items is None:
+        if asked == "local":
+            raise BadRequest("this source can only be read by Spark", "use engine='spark', or 'auto'")
+        return "spark"
+    if asked != "auto":
+        return asked
+    if spark is not None or os.environ.get("OMNIGRAPH_SPARK") or _session_runs():
+        return "spark"
+    return "spark" if items.size > local_max_bytes() else "local"
+
+
+def _session_runs() -> bool:
+    if "pyspark" not in sys.modules:
+        return False
+    from omnigraph.pipeline.session import running_session
+
+    return running_session() is not None
+
+
+@dataclass(slots=True)
+class LocalRun:
+    """In this process: everything that is read stays in its memory."""
+
+    storage: GraphStorage
+    load: Load
+    items: ItemSource
+    load_id: str
+    started_ms: int
+    name: Literal["local", "spark"] = "local"
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    def prepare(self, base: WriteBase) -> PreparedLoad:
+        begun = time.perf_counter()
+        try:
+            return prepare_load(
+                self.items,
+                catalog=base.schema.catalog,
+                mode=self.load.mode,
+                view=CommittedView(self.storage, base.pins()),
+                load_id=self.load_id,
+                started_ms=self.started_ms,
+                patch=self.load.patch,
+                match_edges=self.load.match_edges,
+                max_errors=self.load.max_errors,
+                on_error=self.load.on_error,
+            )
+        finally:
+            self.seconds["prepare"] = self.seconds.get("prepare", 0.0) + time.perf_counter() - begun
+
+
+@contextmanager
+def spark_run(
+    storage: GraphStorage,
+    schema: Callable[[], AcceptedSchema],
+    load: Load,
+    items: ItemSource | None,
+    load_id: str,
+    started_ms: int,
+) -> Iterator[LoadRun]:
+    """On Spark: the staging area of the load exists as long as the block, and what it left is gone after it."""
+    from omnigraph.pipeline.load_job import LoadJob, LoadPlan
+    from omnigraph.pipeline.session import session
+    from omnigraph.storage.staging_area import staging_area
+
+    begun = time.perf_counter()
+    frame = getattr(load.source, "frame", load.source)
+    given = frame.sparkSession if hasattr(frame, "sparkSession") else load.spark
+    spark = session(given) if given is None or isinstance(given, str) else given
+    started = time.perf_counter() - begun
+    source = items if items is not None else frame_source(load.source, load.how, schema().catalog, spark)
+    plan = LoadPlan(
+        source=source,
+        mode=load.mode,
+        load_id=load_id,
+        started_ms=started_ms,
+        patch=load.patch,
+        match_edges=load.match_edges,
+        on_error=load.on_error,
+        max_errors=load.max_errors,
+        dry_run=load.dry_run,
+    )
+    with staging_area(storage, load_id) as area:
+        job = LoadJob(storage, spark, plan, area, load.progress, {"session": started})
+        try:
+            yield job
+        except BaseException:
+            area.remove()
+            raise
+        else:
+            area.remove(job.committed_files())
