@@ -104,9 +104,14 @@ CASES = (
                 out_is="changed main via add_author: 1 nodes, 0 edges\n",
                 err=("deprecated",),
             ),
+            Step(
+                """read books_by --query library.gq --params '{"slug":"a"}' --store lib.omni --format csv""",
+                0,
+                out_is="b.isbn,b.title\n",
+                err=("deprecated",),
+            ),
         ),
         graph=True,
-        replaced="read waits for query",
     ),
     Case(
         52,

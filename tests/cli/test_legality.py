@@ -11,6 +11,8 @@ from omnigraph.cli.legality import refusal_of
 
 TABLE = """
 command        | server cluster graph store as profile
+query          | yes    -       yes   yes   -   yes
+explain        | yes    -       yes   yes   -   yes
 mutate         | yes    -       yes   yes   yes yes
 load           | yes    -       yes   yes   yes yes
 branch create  | yes    -       yes   yes   yes yes
@@ -22,6 +24,8 @@ commit list    | yes    -       yes   yes   -   yes
 commit show    | yes    -       yes   yes   -   yes
 schema show    | yes    -       yes   yes   -   yes
 schema plan    | -      -       -     yes   -   yes
+optimize       | -      yes     yes   yes   -   yes
+indexes        | yes    -       yes   yes   -   yes
 verify         | -      yes     yes   yes   -   yes
 lint           | -      yes     yes   yes   -   yes
 init           | -      -       -     -     -   -

@@ -56,6 +56,8 @@ class CommandFacts:
 
 
 FAMILIES: tuple[Family, ...] = (
+    Family("query", "Ask a graph a question."),
+    Family("explain", "Show how a query is run."),
     Family("mutate", "Insert, update and delete entities with a query."),
     Family("load", "Load entities from files or tables as one commit."),
     Family("branch", "Create, list and delete branches."),
@@ -64,6 +66,8 @@ FAMILIES: tuple[Family, ...] = (
     Family("commit", "List and show commits."),
     Family("schema", "Show the accepted schema and plan changes to it."),
     Family("init", "Create an empty graph from a schema."),
+    Family("optimize", "Put small fragments together and bring the indexes up to date."),
+    Family("indexes", "Show the indexes of a branch and how much they cover."),
     Family("verify", "Check a whole graph without changing it."),
     Family("lint", "Check a query file against a schema."),
     Family("format", "Rewrite schema and query files in the one house style."),
@@ -85,6 +89,8 @@ def _facts(path: str, capability: Capability, legal: frozenset[Flag], label: str
 COMMANDS: dict[str, CommandFacts] = {
     facts.path: facts
     for facts in (
+        _facts("query", Capability.ANY, _READ),
+        _facts("explain", Capability.ANY, _READ),
         _facts("mutate", Capability.ANY, _WRITE),
         _facts("load", Capability.ANY, _WRITE),
         _facts("branch create", Capability.ANY, _WRITE, "branch"),
@@ -97,6 +103,8 @@ COMMANDS: dict[str, CommandFacts] = {
         _facts("schema show", Capability.ANY, _READ),
         _facts("schema plan", Capability.DIRECT, frozenset({Flag.STORE, Flag.PROFILE})),
         _facts("init", Capability.DIRECT, _NONE),
+        _facts("optimize", Capability.DIRECT, _MAINTENANCE),
+        _facts("indexes", Capability.ANY, _READ),
         _facts("verify", Capability.DIRECT, _MAINTENANCE),
         _facts("lint", Capability.DIRECT, _MAINTENANCE),
         _facts("format", Capability.LOCAL, _NONE),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 REWRITES: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
+    (("read",), ("query",)),
     (("change",), ("mutate",)),
     (("check",), ("lint",)),
     (("query", "lint"), ("lint",)),
