@@ -71,13 +71,18 @@ def _run(
     items: ItemSource | None,
     engine: Literal["local", "spark"],
 ) -> Iterator[LoadRun]:
-    load_id, started_ms = new_ulid(), time.time_ns() // 1_000_000
+    load_id, started_ms = _identity()
     if engine == "local":
         assert items is not None, "only Spark reads what has no items"
         yield LocalRun(storage, request, items, load_id, started_ms)
         return
     with spark_run(storage, schema, request, items, load_id, started_ms) as run:
         yield run
+
+
+def _identity() -> tuple[str, int]:
+    """What the generated ids of a load derive from: its own id, and when it began."""
+    return new_ulid(), time.time_ns() // 1_000_000
 
 
 def _load(
