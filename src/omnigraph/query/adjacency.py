@@ -81,16 +81,21 @@ def _offsets(sorted_sources: npt.NDArray[np.int64], sources: int) -> Offsets:
 
 def walk(adjacency: Adjacency, rows: Rows) -> tuple[Positions, Positions]:
     """Every step from these rows (none of them NULL): the position in `rows` and the entry in the adjacency."""
+    lengths = adjacency.degrees(rows)
+    return np.repeat(np.arange(len(rows)), lengths), entries_from(adjacency, rows)
+
+
+def entries_from(adjacency: Adjacency, rows: Rows) -> Positions:
+    """The entries of every step from these rows, without saying from which of them."""
     starts = adjacency.offsets[rows]
     lengths = adjacency.offsets[rows + 1] - starts
     if len(rows) == 1:
         start, length = int(starts[0]), int(lengths[0])
-        return np.zeros(length, np.int64), np.arange(start, start + length)
-    total = int(lengths.sum())
-    parents = np.repeat(np.arange(len(rows)), lengths)
+        return np.arange(start, start + length)
     ends = np.cumsum(lengths)
-    entries = np.repeat(starts - ends + lengths, lengths) + np.arange(total)
-    return parents, entries
+    entries: Positions = np.arange(int(ends[-1]) if len(ends) else 0)
+    entries += np.repeat(starts - ends + lengths, lengths)
+    return entries
 
 
 def connected(adjacency: Adjacency, src: Rows, dst: Rows) -> Mask:

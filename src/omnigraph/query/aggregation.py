@@ -13,10 +13,15 @@ import pyarrow.compute as pc
 
 from omnigraph.language.query.ir import Aggregate, Expr, PropAccess, QueryIR, Rank, Variable
 from omnigraph.query.evaluation import Evaluation
-from omnigraph.query.frames import Frame, Weights, frame_sum_is_exact
+from omnigraph.query.frames import Frame, Positions, Rows, Weights, frame_sum_is_exact
 from omnigraph.query.mentions import is_row_count, variables_of
+from omnigraph.storage.arrow_types import arrow_type
 
 _WIDE = pa.decimal128(38, 0)
+RUNS_FROM_ROWS = 4096
+RUN_LENGTH_MIN = 4
+"""Runs are used when they are on average at least this long."""
+
 Codes = npt.NDArray[np.int64]
 
 
@@ -27,6 +32,40 @@ class GroupedTable:
     columns: list[pa.Array]
     best: pa.Array | None = None
     count: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Buckets:
+    """Which group each row belongs to. Rows may come in runs of the same group; then a code stands for a run."""
+
+    codes: Codes
+    groups: int
+    starts: Positions | None
+    length: int
+
+    def per_row(self) -> Codes:
+        if self.starts is None:
+            return self.codes
+        return np.repeat(self.codes, np.diff(np.append(self.starts, self.length)))
+
+    def totals(self, weights: Weights | None) -> npt.NDArray[np.int64]:
+        """How many rows each group has, counting each as often as its weight says. Exact."""
+        if weights is None:
+            if self.starts is None:
+                return np.bincount(self.codes, minlength=self.groups)
+            weights = np.diff(np.append(self.starts, self.length))
+        elif self.starts is not None:
+            weights = np.add.reduceat(weights, self.starts)
+        if frame_sum_is_exact(weights):
+            return np.bincount(self.codes, weights=weights, minlength=self.groups).astype(np.int64)
+        totals = np.zeros(self.groups, np.int64)
+        np.add.at(totals, self.codes, weights)
+        return totals
+
+    def sums(self, numbers: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+        if self.starts is not None:
+            numbers = np.add.reduceat(numbers.astype(np.float64, copy=False), self.starts)
+        return np.bincount(self.codes, weights=numbers, minlength=self.groups).astype(np.float64, copy=False)
 
 
 class Grouping:
@@ -41,7 +80,7 @@ class Grouping:
         self._best = "min" if best_is_least else "max"
         self._partials: list[pa.Table] = []
         self._distinct: dict[int, list[pa.Table]] = {}
-        self._kinds: dict[int, pa.DataType] = {}
+        self._node_codes: dict[Expr, Codes] = {}
 
     def add(self, frames: Iterable[Frame]) -> None:
         for frame in frames:
@@ -51,20 +90,18 @@ class Grouping:
     # --- partial groups -----------------------------------------------------------------------------------
 
     def _add(self, frame: Frame) -> None:
-        codes, firsts = self._group(frame)
-        groups = len(firsts)
-        weights = frame.counts()
+        buckets, firsts = self._group(frame)
         one_per_group = frame.take(firsts)
         columns = {f"k{i}": self._key(expr, one_per_group) for i, expr in enumerate(self._keys)}
         for i, aggregate in enumerate(self._aggregates):
             if aggregate.distinct and aggregate.func in ("count", "sum", "avg"):
-                self._add_distinct(i, aggregate, frame, columns, codes)
+                self._add_distinct(i, aggregate, frame, columns, buckets.per_row())
             else:
-                columns |= self._partial(i, aggregate, frame, codes, groups, weights)
+                columns |= self._partial(i, aggregate, frame, buckets)
         if self._rank is not None:
             scores = self._evaluation.array(self._rank, frame)
-            columns["best"] = _extreme(scores, codes, groups, self._best)
-        columns.setdefault("rows", pa.array(np.bincount(codes, minlength=groups)))
+            columns["best"] = _extreme(scores, buckets, self._best)
+        columns.setdefault("rows", pa.array(buckets.totals(None)))
         made = pa.table(columns)
         self._evaluation.guard.hold(made.nbytes)
         self._partials.append(made)
@@ -76,18 +113,34 @@ class Grouping:
             return pa.array(rows, mask=rows < 0)
         return self._evaluation.array(expr, frame)
 
-    def _group(self, frame: Frame) -> tuple[Codes, npt.NDArray[np.int64]]:
+    def _group(self, frame: Frame) -> tuple[Buckets, Positions]:
         """The group of every row, and the first row of every group."""
         if not self._keys:
-            return np.zeros(frame.length, np.int64), np.zeros(1, np.int64)
-        codes = self._codes(self._keys[0], frame)
+            nothing = np.zeros(1, np.int64)
+            return Buckets(nothing, 1, nothing, frame.length), nothing
+        starts = self._runs(frame)
+        rows = frame if starts is None else frame.take(starts)
+        codes = self._codes(self._keys[0], rows)
         for expr in self._keys[1:]:
-            more = self._codes(expr, frame)
+            more = self._codes(expr, rows)
             span = int(more.max(initial=0)) + 1
             if int(codes.max(initial=0)) + 1 > 2**62 // span:
                 _, codes = np.unique(codes, return_inverse=True)
             codes = codes * span + more
-        return _first_seen(codes)
+        codes, firsts = first_seen(codes)
+        return Buckets(codes, len(firsts), starts, frame.length), firsts if starts is None else starts[firsts]
+
+    def _runs(self, frame: Frame) -> Positions | None:
+        """Where runs of rows begin that agree in all keys, when the keys are of one variable and runs are long.
+
+        A walk leaves the rows of one source together, so that its neighbours are added up before they are grouped.
+        """
+        names = {name for expr in self._keys for name in variables_of(expr)}
+        if len(names) != 1 or frame.length < RUNS_FROM_ROWS:
+            return None
+        (rows,) = (frame.columns[name] for name in names)
+        starts = np.flatnonzero(np.concatenate([[True], rows[1:] != rows[:-1]]))
+        return starts if len(starts) * RUN_LENGTH_MIN <= frame.length else None
 
     def _codes(self, expr: Expr, frame: Frame) -> Codes:
         """Equal values get equal numbers, NULL one of its own. Encoded per node when there are more rows than nodes."""
@@ -97,33 +150,33 @@ class Grouping:
             entities = self._evaluation.entities(expr.variable)
             rows = frame.columns[expr.variable]
             if len(rows) > entities.size and not (rows < 0).any():
-                every = Frame(entities.size, {expr.variable: np.arange(entities.size, dtype=np.int32)})
-                return _encoded(self._evaluation.array(expr, every))[rows]
+                if expr not in self._node_codes:
+                    every = Frame(entities.size, {expr.variable: np.arange(entities.size, dtype=np.int32)})
+                    self._node_codes[expr] = _encoded(self._evaluation.array(expr, every))
+                return self._node_codes[expr][rows]
         return _encoded(self._evaluation.array(expr, frame))
 
-    def _partial(
-        self, i: int, aggregate: Aggregate, frame: Frame, codes: Codes, groups: int, weights: Weights
-    ) -> dict[str, pa.Array]:
+    def _partial(self, i: int, aggregate: Aggregate, frame: Frame, buckets: Buckets) -> dict[str, pa.Array]:
+        weights = frame.weights
         if is_row_count(aggregate):
-            return {f"n{i}": pa.array(_total(codes, weights, groups))}
+            return {f"n{i}": pa.array(buckets.totals(weights))}
         values = self._argument(aggregate.arg, frame)
         if aggregate.func in ("min", "max"):
-            return {f"v{i}": _extreme(values, codes, groups, aggregate.func)}
-        valid = values.is_valid().to_numpy(zero_copy_only=False)
-        counted = {f"n{i}": pa.array(_total(codes[valid], weights[valid], groups))}
+            return {f"v{i}": _extreme(values, buckets, aggregate.func)}
+        if values.null_count:  # a NULL counts for nothing and adds nothing
+            valid = values.is_valid().to_numpy(zero_copy_only=False)
+            weights = valid.astype(np.int64) if weights is None else np.where(valid, weights, 0)
+        counted = {f"n{i}": pa.array(buckets.totals(weights))}
         if aggregate.func == "count":
             return counted
-        self._kinds[i] = values.type
-        return {**counted, f"v{i}": _sum(values.filter(pa.array(valid)), codes[valid], weights[valid], groups)}
+        return {**counted, f"v{i}": _sum(values.fill_null(0) if values.null_count else values, buckets, weights)}
 
     def _argument(self, arg: Expr, frame: Frame) -> pa.Array:
         """The values that are aggregated; per node when there are more rows than nodes, then spread."""
         if isinstance(arg, PropAccess) and self._evaluation.view.is_resident and not arg.type.is_list:
             entities = self._evaluation.entities(arg.variable)
             rows = frame.columns[arg.variable]
-            if len(rows) > 4 * entities.size and pa.types.is_primitive(
-                self._evaluation.array(arg, frame.slice(0, 0)).type
-            ):
+            if len(rows) > 4 * entities.size and pa.types.is_primitive(arrow_type(arg.type)):
                 every = Frame(entities.size, {arg.variable: np.arange(entities.size, dtype=np.int32)})
                 return _spread(self._evaluation.array(arg, every), rows)
         if isinstance(arg, Variable) and len(frame.columns[arg.name]):
@@ -136,12 +189,11 @@ class Grouping:
         """The distinct values per group, to be counted when all are known."""
         arg = aggregate.arg
         if isinstance(arg, Variable):
-            rows = frame.columns[arg.name]
-            values = pa.array(rows, mask=rows < 0)
+            pairs = _distinct_pairs(codes, frame.columns[arg.name])
         else:
             values = self._evaluation.array(arg, frame)
-        pairs = pa.table({"group": codes, "value": values}).filter(values.is_valid())
-        pairs = pairs.group_by(["group", "value"], use_threads=False).aggregate([])
+            pairs = pa.table({"group": codes, "value": values}).filter(values.is_valid())
+            pairs = pairs.group_by(["group", "value"], use_threads=False).aggregate([])
         places = pairs["group"]
         columns = {name: column.take(places) for name, column in keys.items() if name.startswith("k")}
         made = pa.table({**columns, "value": pairs["value"]})
@@ -199,9 +251,12 @@ class Grouping:
 
     def _distinct_result(self, i: int, aggregate: Aggregate, table: pa.Table, names: list[str]) -> pa.Array:
         pairs = pa.concat_tables(self._distinct[i]) if i in self._distinct else None
+        if pairs is not None and len(self._distinct[i]) > 1:
+            pairs = pairs.group_by([*names, "value"], use_threads=False).aggregate([])
+        if not names and aggregate.func == "count":
+            return pa.array([0 if pairs is None else pairs.num_rows], pa.int64())
         found: dict[tuple[Any, ...], list[Any]] = {}
         if pairs is not None:
-            pairs = pairs.group_by([*names, "value"], use_threads=False).aggregate([])
             rows = zip(*(pairs[name].to_pylist() for name in [*names, "value"]), strict=True)
             for *group, value in rows:
                 found.setdefault(tuple(group), []).append(value)
@@ -239,7 +294,15 @@ class Grouping:
 # --- parts ------------------------------------------------------------------------------------------------
 
 
-def _first_seen(codes: Codes) -> tuple[Codes, npt.NDArray[np.int64]]:
+def _distinct_pairs(codes: Codes, rows: Rows) -> pa.Table:
+    """Every group with every node in it, once."""
+    keys = codes[rows >= 0] << 32 | rows[rows >= 0]
+    if not np.all(keys[1:] > keys[:-1]):
+        keys = np.unique(keys)
+    return pa.table({"group": keys >> 32, "value": (keys & 0xFFFFFFFF).astype(np.int32)})
+
+
+def first_seen(codes: Codes) -> tuple[Codes, npt.NDArray[np.int64]]:
     """Groups numbered by their first row."""
     span = int(codes.max(initial=0)) + 1
     if span <= 4 * len(codes) + 1024:
@@ -281,30 +344,26 @@ def _spread(values: pa.Array, rows: npt.NDArray[np.int32]) -> pa.Array:
     return pa.array(data, values.type, mask=gone if gone.any() else None)
 
 
-def _total(codes: Codes, weights: Weights, groups: int) -> npt.NDArray[np.int64]:
-    if frame_sum_is_exact(weights):
-        return np.bincount(codes, weights=weights, minlength=groups).astype(np.int64)
-    totals = np.zeros(groups, np.int64)
-    np.add.at(totals, codes, weights)
-    return totals
-
-
-def _sum(values: pa.Array, codes: Codes, weights: Weights, groups: int) -> pa.Array:
+def _sum(values: pa.Array, buckets: Buckets, weights: Weights | None) -> pa.Array:
     """Per group, each value as often as its row counts. Integers are added exactly, whatever their size."""
-    if pa.types.is_floating(values.type):
-        numbers = values.to_numpy(zero_copy_only=False).astype(np.float64)
-        return pa.array(np.bincount(codes, weights=numbers * weights, minlength=groups))
-    bounds = pc.min_max(values).as_py()
-    largest = max(abs(bounds["min"] or 0), abs(bounds["max"] or 0))
-    total = int(weights.sum()) if frame_sum_is_exact(weights) else sum(weights.tolist())
-    if largest * total < 2**53:
-        numbers = values.to_numpy(zero_copy_only=False).astype(np.float64)
-        sums = np.bincount(codes, weights=numbers * weights, minlength=groups)
-        return pa.array(sums.astype(np.int64)).cast(_WIDE)
-    exact = [0] * groups
-    for code, value, weight in zip(codes.tolist(), values.to_pylist(), weights.tolist(), strict=True):
+    is_real = pa.types.is_floating(values.type)
+    if is_real or _sums_fit_a_double(values, weights):
+        numbers = values.to_numpy(zero_copy_only=False)
+        sums = buckets.sums(numbers if weights is None else numbers * weights)
+        return pa.array(sums) if is_real else pa.array(sums.astype(np.int64)).cast(_WIDE)
+    exact = [0] * buckets.groups
+    each = [1] * len(values) if weights is None else weights.tolist()
+    for code, value, weight in zip(buckets.per_row().tolist(), values.to_pylist(), each, strict=True):
         exact[code] += value * weight
     return pa.array(exact, _WIDE)
+
+
+def _sums_fit_a_double(values: pa.Array, weights: Weights | None) -> bool:
+    bounds = pc.min_max(values).as_py()
+    largest = max(abs(bounds["min"] or 0), abs(bounds["max"] or 0))
+    if weights is None:
+        return bool(largest * len(values) < 2**53)
+    return bool(frame_sum_is_exact(weights) and largest * int(weights.sum()) < 2**53)
 
 
 def _sums_or_means(func: str, sums: list[Any], counts: list[int]) -> pa.Array:
@@ -319,12 +378,8 @@ def _sums_or_means(func: str, sums: list[Any], counts: list[int]) -> pa.Array:
     return pa.array(made, pa.float64())
 
 
-def _extreme(values: pa.Array, codes: Codes, groups: int, func: str) -> pa.Array:
-    table = pa.table({"group": codes, "value": values}).group_by("group", use_threads=False)
+def _extreme(values: pa.Array, buckets: Buckets, func: str) -> pa.Array:
+    table = pa.table({"group": buckets.per_row(), "value": values}).group_by("group", use_threads=False)
     made = table.aggregate([("value", func)])
     order = np.argsort(made["group"].to_numpy())
-    found = made[f"value_{func}"].combine_chunks().take(pa.array(order))
-    if len(found) == groups:
-        return found
-    places = np.searchsorted(np.sort(made["group"].to_numpy()), np.arange(groups))
-    return found.take(pa.array(places))
+    return made[f"value_{func}"].combine_chunks().take(pa.array(order))

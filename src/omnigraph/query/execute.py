@@ -127,7 +127,7 @@ class QueryEngine:
         )
         ranking = Ranking(request.catalog, plan.types, self._embedder, use_index=request.options.use_index)
         evaluation = Evaluation(view, plan.types, request.bound, guard, ranking)
-        run = Run(evaluation, _morsel_rows(plan.query, request.bound), times)
+        run = Run(evaluation, _morsel_rows(plan.query, request.bound), times, plan.weighs)
         frames = run.pipeline(plan.steps, iter([ONE_ROW]))
         whole = len(plan.steps) == 1 and isinstance(plan.steps[0], ScanNodes) and not plan.steps[0].conditions
         output = Output(plan.query, request.query.columns, evaluation, request.bound, scans_whole=whole)

@@ -98,30 +98,35 @@ def joined(frames: list[Frame]) -> Frame:
     return Frame(sum(frame.length for frame in frames), columns, weights)
 
 
-def merged(frame: Frame, sizes: Mapping[str, int]) -> Frame:
-    """The same bag with equal rows made one, their weights added. Worth it for at most one variable: then it is a
-    count per row number; `sizes` says how many numbers the variable has."""
+def merged(frame: Frame, sizes: Mapping[str, int], *, weighs: bool) -> Frame:
+    """The same bag with equal rows made one, their weights added; without `weighs` nobody asks how many there were.
+
+    Worth it for at most one variable: then it is a mark or a count per row number; `sizes` says how many there are.
+    """
     if not frame.columns:
         return Frame(1, {}, np.array([frame.total], np.int64)) if frame.length else frame
     if len(frame.columns) > 1 or frame.length < 2:
         return frame
     ((name, column),) = frame.columns.items()
-    weights = frame.counts()
-    nulls = column < 0
-    if nulls.any():
-        rest = merged(Frame(int((~nulls).sum()), {name: column[~nulls]}, weights[~nulls]), sizes)
-        null_row = Frame(1, {name: np.array([NO_ROW], np.int32)}, np.array([weights[nulls].sum()], np.int64))
-        return joined([rest, null_row])
     size = sizes[name]
-    if size > 16 * frame.length:
-        distinct, places = np.unique(column, return_inverse=True)
-        return Frame(len(distinct), {name: distinct}, _summed(places, weights, len(distinct)))
-    sums = _summed(column, weights, size)
-    distinct = np.flatnonzero(sums).astype(np.int32)
-    return Frame(len(distinct), {name: distinct}, sums[distinct])
+    if not weighs and size <= 16 * frame.length:
+        seen = np.zeros(size + 1, np.bool_)  # NULL, which is -1, marks the last
+        seen[column] = True
+        numbers = np.flatnonzero(seen[:size]).astype(np.int32)
+        if seen[size]:
+            numbers = np.append(numbers, np.int32(NO_ROW))
+        return Frame(len(numbers), {name: numbers})
+    if size > 16 * frame.length or (column < 0).any():
+        numbers, places = np.unique(column, return_inverse=True)
+        return Frame(len(numbers), {name: numbers}, _summed(places, frame.weights, len(numbers)) if weighs else None)
+    sums = _summed(column, frame.weights, size)
+    numbers = np.flatnonzero(sums).astype(np.int32)
+    return Frame(len(numbers), {name: numbers}, sums[numbers])
 
 
-def _summed(places: npt.NDArray[np.integer], weights: Weights, size: int) -> Weights:
+def _summed(places: npt.NDArray[np.integer], weights: Weights | None, size: int) -> Weights:
+    if weights is None:
+        return np.bincount(places, minlength=size)
     if frame_sum_is_exact(weights):
         return np.bincount(places, weights=weights, minlength=size).astype(np.int64)
     sums = np.zeros(size, np.int64)

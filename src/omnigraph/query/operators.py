@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from omnigraph.language.query.ir import Condition
-from omnigraph.query.adjacency import Adjacency, connected, walk
+from omnigraph.query.adjacency import Adjacency, connected, entries_from, walk
 from omnigraph.query.entities import Entities
 from omnigraph.query.evaluation import Evaluation
 from omnigraph.query.frames import NO_ROW, Frame, Mask, Positions, Rows, Weights, distinct_rows, joined, merged
+from omnigraph.query.intersection import common_counts, common_neighbours
 from omnigraph.query.limits import MORSEL_ROWS
 from omnigraph.query.plan import (
     Absent,
@@ -52,6 +53,8 @@ class Run:
     morsel_rows: int = MORSEL_ROWS
     times: dict[int, StepTimes] | None = None
     """By the identity of the step; None when nobody looks."""
+    weighs: bool = True
+    """Whether it matters how often a row occurs."""
     _tags: list[int] = field(default_factory=list)
 
     def pipeline(self, steps: tuple[PlanStep, ...], frames: Iterator[Frame]) -> Iterator[Frame]:
@@ -86,11 +89,12 @@ class Run:
     def _collected(self, step: PlanStep, first: Frame, rest: Iterator[Frame]) -> Iterator[Frame]:
         """With one variable left, all frames become one: a weight per row number."""
         sizes = {name: self.evaluation.entities(name).size for name in first.columns}
-        held = merged(first, sizes)
+        held = merged(first, sizes, weighs=self.weighs)
         for frame in rest:
             self.evaluation.guard.check()
             sizes = {name: self.evaluation.entities(name).size for name in first.columns}
-            held = merged(joined([held, merged(_pruned(frame, step.live), sizes)]), sizes)
+            more = merged(_pruned(frame, step.live), sizes, weighs=self.weighs)
+            held = merged(joined([held, more]), sizes, weighs=self.weighs)
         yield held
 
     def _timed(self, step: PlanStep, frames: Iterator[Frame]) -> Iterator[Frame]:
@@ -206,16 +210,27 @@ class Run:
         adjacency = self._adjacency(hop, frame.columns[hop.src_var])
         keep = _kept(step.live, hop.src_var, frame)
         for part in self._morsels(frame, adjacency.degrees(frame.columns[hop.src_var])):
+            kept = part.only(keep)
+            if not kept.columns and kept.weights is None and hop.edge_binding is None:
+                yield self._ends_alone(step, adjacency, part)
+                continue
             parents, entries = walk(adjacency, part.columns[hop.src_var])
             targets = adjacency.targets[entries]
             if step.conditions:
                 passing = self.evaluation.passing(step.conditions, hop.dst_var, targets)
                 parents, entries, targets = parents[passing], entries[passing], targets[passing]
-            made = part.only(keep).take(parents).with_columns(**{hop.dst_var: targets})
+            made = kept.take(parents).with_columns(**{hop.dst_var: targets})
             if hop.edge_binding is not None:
                 assert adjacency.edges is not None
                 made = made.with_columns(**{hop.edge_binding: adjacency.edges[entries]})
             yield made
+
+    def _ends_alone(self, step: Traverse, adjacency: Adjacency, frame: Frame) -> Frame:
+        """Nobody asks where a walk came from: the ends are all there is."""
+        targets = adjacency.targets[entries_from(adjacency, frame.columns[step.hop.src_var])]
+        if step.conditions:
+            targets = targets[self.evaluation.passing(step.conditions, step.hop.dst_var, targets)]
+        return Frame(len(targets), {step.hop.dst_var: targets})
 
     def _reaching(self, step: Traverse, frame: Frame) -> Iterator[Frame]:
         """Several hops: destinations per distinct source, then per row."""
@@ -311,34 +326,42 @@ class Run:
         yield frame.where(hit)
 
     def intersect(self, step: Intersect, frames: Iterator[Frame]) -> Iterator[Frame]:
-        """Walks, row by row, the shortest of the neighbour lists, and asks the others."""
-        new = step.hops[0].dst_var
+        """Walks, row by row, the shorter of the first two neighbour lists, and asks the others."""
         for frame in frames:
             known = frame
             for hop in step.hops:
                 known = _where_bound(known, known.columns[hop.src_var])
             if not known.length:
                 continue
-            adjacencies = [self._adjacency(hop, known.columns[hop.src_var]) for hop in step.hops]
-            degrees = np.stack(
-                [a.degrees(known.columns[hop.src_var]) for a, hop in zip(adjacencies, step.hops, strict=True)]
-            )
-            shortest = degrees.argmin(axis=0)
-            for lead, hop in enumerate(step.hops):
-                mine = shortest == lead
-                part = known.where(mine)
-                for piece in self._morsels(part, degrees[lead][mine]):
-                    parents, entries = walk(adjacencies[lead], piece.columns[hop.src_var])
-                    targets = adjacencies[lead].targets[entries]
-                    for other, other_hop in enumerate(step.hops):
-                        if other != lead:
-                            sources = piece.columns[other_hop.src_var][parents]
-                            hit = connected(adjacencies[other], sources, targets)
-                            parents, targets = parents[hit], targets[hit]
-                    if step.conditions:
-                        passing = self.evaluation.passing(step.conditions, new, targets)
-                        parents, targets = parents[passing], targets[passing]
-                    yield piece.take(parents).with_columns(**{new: targets})
+            first, second = (self._adjacency(hop, known.columns[hop.src_var]) for hop in step.hops[:2])
+            one, other = (known.columns[hop.src_var] for hop in step.hops[:2])
+            shorter = first.degrees(one) <= second.degrees(other)
+            yield from self._common(step, known.where(shorter), first, second, (0, 1))
+            yield from self._common(step, known.where(~shorter), second, first, (1, 0))
+
+    def _common(
+        self, step: Intersect, frame: Frame, lead: Adjacency, asked: Adjacency, which: tuple[int, int]
+    ) -> Iterator[Frame]:
+        if not frame.length:
+            return
+        new, view = step.hops[0].dst_var, self.evaluation.view
+        walked, holders = (frame.columns[step.hops[place].src_var] for place in which)
+        size = view.entities("node", step.hops[0].dst_type).size
+        only_counts = step.merges and not step.conditions and new not in step.live and len(step.hops) == 2
+        if only_counts:
+            counts = common_counts(lead, asked, walked, holders, size)
+            weights = counts if frame.weights is None else frame.weights * counts
+            yield Frame(frame.length, frame.columns, weights).where(counts > 0)
+            return
+        for places, targets in common_neighbours(lead, asked, walked, holders, size):
+            self._require(frame, len(places))
+            made = frame.take(places).with_columns(**{new: targets})
+            for hop in step.hops[2:]:
+                source = made.columns[hop.src_var]
+                made = made.where(connected(self._adjacency(hop, source), source, made.columns[new]))
+            if step.conditions:
+                made = made.where(self.evaluation.passing(step.conditions, new, made.columns[new]))
+            yield made
 
     # --- conditions and blocks ----------------------------------------------------------------------------
 

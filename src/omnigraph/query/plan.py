@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 from omnigraph.language.query.ir import Bound, Condition, Direction, QueryIR
@@ -135,7 +135,7 @@ class Plan:
 
     query: QueryIR
     steps: tuple[PlanStep, ...]
-    types: dict[str, tuple[str, str]] = field(default_factory=dict)
+    types: dict[str, tuple[str, str]]
     """Every variable, the inner ones too: (node or edge, type name)."""
-    mode: Literal["indexed", "csr"] = "csr"
-    reason: str = ""
+    weighs: bool = True
+    """Whether it matters how often a row occurs; not when only distinct values, least or greatest ones are asked."""

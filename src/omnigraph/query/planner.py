@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from omnigraph.language.query.ir import (
+    Aggregate,
     AntiJoin,
     Condition,
     Expand,
@@ -47,7 +48,14 @@ def make_plan(query: QueryIR, statistics: Statistics) -> Plan:
     block = _Block(statistics, frozenset(), types)
     steps, _ = block.plan(query.pipeline, 1.0)
     merges = (query.grouped or query.distinct) and query.rank is None
-    return Plan(query, with_liveness(steps, variables_of_output(query), merges=merges), types)
+    return Plan(query, with_liveness(steps, variables_of_output(query), merges=merges), types, _weighs(query))
+
+
+def _weighs(query: QueryIR) -> bool:
+    if not query.grouped:
+        return not query.distinct
+    aggregates = [item.expr for item in query.return_exprs if isinstance(item.expr, Aggregate)]
+    return any(not each.distinct and each.func in ("count", "sum", "avg") for each in aggregates)
 
 
 @dataclass

@@ -9,6 +9,7 @@ import pyarrow as pa
 from omnigraph.language.query.ir import Condition, Filter, InList, Literal, NullTest, Param, PropAccess
 from omnigraph.language.query.params import BoundParams
 from omnigraph.language.schema.catalog import NodeType
+from omnigraph.model.types import Scalar
 from omnigraph.model.values import canonical_text
 from omnigraph.query.comparisons import fit
 from omnigraph.query.constants import constant
@@ -37,12 +38,10 @@ def key_values(condition: Condition, variable: str, node: NodeType, bound: Bound
         values = [value]
     else:
         return None
-    ids = []
-    for each in values:
-        fitting = _fitting(each, access)
-        if fitting is not None:
-            ids.append(canonical_text(fitting, access.type))
-    return ids
+    if access.type.scalar is Scalar.STRING:
+        return [each for each in values if each is not None]
+    fitting = _fitting(values, access)
+    return [canonical_text(each, access.type) for each in fitting]
 
 
 def predicate_of(condition: Condition, variable: str, schema: pa.Schema, bound: BoundParams) -> Predicate | None:
@@ -62,14 +61,13 @@ def predicate_of(condition: Condition, variable: str, schema: pa.Schema, bound: 
     if op == "in":
         if not isinstance(value, list) or len(value) > PUSHED_LIST_MAX:
             return None
-        fitting = tuple(each for each in (_fitting(item, access) for item in value) if each is not None)
-        return OneOf(access.property, fitting)
+        return OneOf(access.property, tuple(_fitting(value, access)))
     if value is None:
         return _NOTHING
-    fitting = _fitting(value, access)
-    if fitting is None:
+    fitting = _fitting([value], access)
+    if not fitting:
         return _NOTHING if op == "eq" else None
-    return Compare(access.property, _SIGNS[op], fitting)
+    return Compare(access.property, _SIGNS[op], fitting[0])
 
 
 def _sides(condition: Condition, bound: BoundParams) -> tuple[PropAccess, str, Any] | None:
@@ -85,11 +83,11 @@ def _sides(condition: Condition, bound: BoundParams) -> tuple[PropAccess, str, A
             return None
 
 
-def _fitting(value: Any, access: PropAccess) -> Any:
-    """The value in the property's own type, or None when no stored value can equal it."""
+def _fitting(values: list[Any], access: PropAccess) -> list[Any]:
+    """The values in the property's own type, without those that no stored value can equal."""
     kind = arrow_type(access.type)
     if pa.types.is_date32(kind):
         kind = pa.int32()
     elif pa.types.is_date64(kind):
         kind = pa.int64()
-    return fit(value, kind)
+    return [each for each in (fit(value, kind) for value in values) if each is not None]

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from omnigraph.query.entities import RowIds, scan_tolerant
 from omnigraph.query.frames import NO_ROW, Mask, Rows
-from omnigraph.query.text_hash import text_hashes
+from omnigraph.query.text_hash import text_hash, text_hashes
 from omnigraph.storage import FragmentState, Predicate, Table, fragment_states, scan_fragments
 
 DERIVE_SHARE = 0.2
@@ -27,6 +27,8 @@ DERIVE_SHARE = 0.2
 SEGMENTS_MAX = 64
 COLUMN_BYTES_MAX = 512 * 1024 * 1024
 """A wider column is never kept whole; its values are taken row by row."""
+FEW_IDS = 8
+"""So many ids are looked up one by one; more of them all at once."""
 TAKE_SHARE = 64
 """A column is read whole when more than one in so many rows is asked for, or when it is asked for again."""
 
@@ -112,6 +114,7 @@ class ResidentEntities:
         self._fresh_ids = fresh_ids or {}
         self._ids: _Ids = _Ids(segments[0]) if parent is None else parent._ids
         self._asked: dict[str, int] = {}
+        self._names = frozenset(table.schema.names)
         self._lock = threading.Lock()
         self._by_row_id: tuple[RowIds, Rows] | None = None
         self._tail_ids: pa.Array | None = None
@@ -259,7 +262,7 @@ class ResidentEntities:
     def values(self, column: str, rows: Rows, kind: pa.DataType) -> pa.Array:
         if column == "id":
             return self.ids(rows)
-        if column not in self.table.schema.names:
+        if column not in self._names:
             return pa.nulls(len(rows), kind)
         if not self._reads_whole(column, len(rows)):
             return self._taken(column, rows)
@@ -355,6 +358,13 @@ class _Ids:
         if not size or not len(ids):
             return found
         hashes, numbers = self._index()
+        if len(ids) <= FEW_IDS:
+            for place, entity_id in enumerate(ids):
+                wanted_hash = np.uint64(text_hash(entity_id))
+                at = int(hashes.searchsorted(wanted_hash))
+                if at < size and hashes[at] == wanted_hash:
+                    found[place] = self._among_equals(entity_id, at, hashes, numbers, self.segment.column("id"))
+            return found
         texts = pa.array(ids, pa.string())
         wanted = text_hashes(texts)
         places = np.searchsorted(hashes, wanted)
@@ -379,6 +389,8 @@ class _Ids:
 
 
 def _gathered(column: pa.Array | pa.ChunkedArray, rows: npt.NDArray[np.integer]) -> pa.Array:
+    if len(rows) == 1 and rows[0] >= 0 and isinstance(column, pa.Array):
+        return column.slice(int(rows[0]), 1)
     mask = rows < 0
     taken = column.take(pa.array(rows, mask=mask) if mask.any() else pa.array(rows))
     return taken.combine_chunks() if isinstance(taken, pa.ChunkedArray) else taken

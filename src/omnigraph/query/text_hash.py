@@ -13,6 +13,21 @@ _WEIGHTS = np.random.default_rng(0x06D16).integers(1, 2**64, 1024, dtype=np.uint
 _MIX = np.uint64(0xBF58476D1CE4E5B9)
 
 
+_PLAIN_WEIGHTS = [int(weight) for weight in _WEIGHTS]
+_WORD = 2**64 - 1
+
+
+def text_hash(text: str) -> int:
+    """The hash of one text, as `text_hashes` has it."""
+    data = text.encode()
+    total = 0
+    for place, byte in enumerate(data):
+        total += (byte + 1) * _PLAIN_WEIGHTS[place & 1023]
+    total &= _WORD
+    mixed = ((total ^ (total >> 29)) * int(_MIX) + len(data)) & _WORD
+    return mixed ^ (mixed >> 32)
+
+
 def text_hashes(texts: pa.Array) -> Hashes:
     """A weighted sum of the bytes, mixed. Equal texts have equal hashes; the reverse must be checked."""
     parts = [_chunk(texts.slice(start, _CHUNK_ROWS)) for start in range(0, len(texts), _CHUNK_ROWS)]

@@ -90,7 +90,8 @@ def _name(edges: ResidentEntities, sources: ResidentEntities, targets: ResidentE
 def _read(folder: Path, name: str, count: int) -> tuple[Any, ...] | None:
     """The arrays, mapped; None when one is missing or is not what it should be."""
     try:
-        arrays = tuple(np.load(folder / f"{name}.{i}.npy", mmap_mode="r", allow_pickle=False) for i in range(count))
+        mapped = (np.load(folder / f"{name}.{i}.npy", mmap_mode="r", allow_pickle=False) for i in range(count))
+        arrays = tuple(np.asarray(each) for each in mapped)  # the plain view of the same pages is faster to index
         os.utime(folder)
     except (OSError, ValueError, EOFError):
         return None
