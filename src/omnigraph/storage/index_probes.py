@@ -59,7 +59,7 @@ def _sample(table: Table, column: str) -> pa.Table:
 
 def _probe_lookup(table: Table, column: str, sample: pa.Table) -> str | None:
     """Single values, and the whole range: the second reads every page of the index."""
-    values = _as_literals(sample[column])
+    values = as_literals(sample[column])
     lowest = min(values)
     checks: tuple[tuple[str, Predicate], ...] = (
         ("a lookup of sampled values", OneOf(column, tuple(dict.fromkeys(values)))),
@@ -81,7 +81,7 @@ def _row_ids(table: Table, predicate: Predicate, *, use_index: bool) -> pa.Array
     return ids.take(pc.sort_indices(ids))
 
 
-def _as_literals(column: pa.ChunkedArray) -> list[Any]:
+def as_literals(column: pa.ChunkedArray) -> list[Any]:
     """Dates as the numbers that predicates take."""
     if pa.types.is_date32(column.type):
         column = column.cast(pa.int32())

@@ -123,10 +123,22 @@ def write(storage: GraphStorage, request: WriteRequest, schema: Callable[[], Acc
                 _recover(storage, request.branch, lease)
         try:
             return _attempt(storage, request, schema, None)
-        except ReadSetChanged:
-            if not request.prepares_again or request.if_commit is not None or attempt == PREPARE_AGAIN_MAX:
+        except ReadSetChanged as lost:
+            again = request.prepares_again and request.if_commit is None
+            if attempt == PREPARE_AGAIN_MAX or not (again or _only_upkeep(storage, request.branch, lost)):
                 raise
     raise AssertionError("the loop returns or raises")
+
+
+def _only_upkeep(storage: GraphStorage, branch: str, lost: ReadSetChanged) -> bool:
+    """True when nothing but upkeep was committed since: no entity changed, so the same write means the same again."""
+    if lost.member != f"graph_head:{branch}":
+        return False
+    state = storage.manifest.load(branch).state
+    commit = state.head
+    while commit is not None and commit.commit_id != lost.expected and commit.py.get("kind") in TRANSPARENT_KINDS:
+        commit = state.commits.get(commit.parent_id or "")
+    return commit is not None and commit.commit_id == lost.expected
 
 
 def _attempt(

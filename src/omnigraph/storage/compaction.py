@@ -1,0 +1,122 @@
+"""Compaction: many small fragments become few, as one staged effect. Rows keep their ids, order and versions.
+
+Lance's own compaction takes two versions and commits by itself. Here its tasks only write files; the rewrite is one
+transaction of ours, with fragment numbers above every number that the table has ever used.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from omnigraph.storage.fragments import FragmentState, fragment_states
+from omnigraph.storage.lance_errors import translated
+from omnigraph.storage.lance_session import Compaction, LanceOperation, Transaction
+from omnigraph.storage.staging import StagedEffect, staged_effect
+from omnigraph.storage.tables import Table
+
+SMALL_ROWS = 65_536
+"""Fragments with fewer rows are put together, up to this size."""
+LARGE_ROWS = 1_048_576
+"""When there are many fragments in between, they are put together up to this size."""
+MIDDLE_FRAGMENTS_MAX = 16
+_MAX_FRAGMENT_FIELD = 11  # of Lance's manifest message
+
+
+@dataclass(frozen=True, slots=True)
+class Compacted:
+    """Rewritten fragments on disk that nothing refers to yet."""
+
+    groups: tuple[Any, ...]
+    originals: dict[int, Any]
+    """What the rewritten fragments were: another version must have them unchanged."""
+
+    @property
+    def fragments_removed(self) -> int:
+        return len(self.originals)
+
+    @property
+    def fragments_added(self) -> int:
+        return sum(len(group.new_fragments) for group in self.groups)
+
+
+def compact(table: Table) -> Compacted | None:
+    """Writes the files of a compaction; None when the table has nothing worth it."""
+    states = {state.number: state for state in fragment_states(table)}
+    with translated(table.uri):
+        plan = Compaction.plan(table.handle, {"target_rows_per_fragment": _target(list(states.values()))})
+        groups: tuple[Any, ...] = tuple(task.execute(table.handle) for task in plan.tasks)
+    if not groups:
+        return None
+    numbers = [int(fragment.id) for group in groups for fragment in group.original_fragments]
+    return Compacted(groups, {number: _identity(states[number]) for number in numbers})
+
+
+def still_compacts(compacted: Compacted, table: Table) -> bool:
+    """True when every fragment that was rewritten is still there as it was."""
+    now = {state.number: _identity(state) for state in fragment_states(table)}
+    return all(now.get(number) == identity for number, identity in compacted.originals.items())
+
+
+def stage_compaction(table: Table, compacted: Compacted) -> StagedEffect:
+    """The rewrite as one version of the table."""
+    number = greatest_fragment(table)
+    groups = []
+    with translated(table.uri):
+        for group in compacted.groups:
+            fresh = list(group.new_fragments)
+            for fragment in fresh:
+                number += 1
+                fragment.id = number
+            groups.append(LanceOperation.RewriteGroup(list(group.original_fragments), fresh))
+        operation = LanceOperation.Rewrite(groups, [])
+    return staged_effect("compact", table, Transaction(table.version, operation))
+
+
+def greatest_fragment(table: Table) -> int:
+    """The greatest number that any fragment of this lineage has ever had.
+
+    Only the manifest itself knows: the fragment may be gone. A number that is used again would be taken for covered by
+    indexes, and for known by everything that remembers fragments by number.
+    """
+    with translated(table.uri):
+        known = _varint_field(bytes(table.handle._ds.serialized_manifest()), _MAX_FRAGMENT_FIELD)
+        present = max((int(number) for number in table.handle.fragment_ids()), default=-1)
+    return max(present, -1 if known is None else known)
+
+
+def _target(states: list[FragmentState]) -> int:
+    middle = sum(SMALL_ROWS <= state.rows < LARGE_ROWS for state in states)
+    return LARGE_ROWS if middle > MIDDLE_FRAGMENTS_MAX else SMALL_ROWS
+
+
+def _identity(state: FragmentState) -> Any:
+    return state.files, state.deletions
+
+
+def _varint_field(message: bytes, wanted: int) -> int | None:
+    """The last value of a whole-number field at the top of a protobuf message."""
+    place, found = 0, None
+    while place < len(message):
+        key, place = _varint(message, place)
+        match key & 7:
+            case 0:
+                value, place = _varint(message, place)
+                found = value if key >> 3 == wanted else found
+            case 1:
+                place += 8
+            case 2:
+                length, place = _varint(message, place)
+                place += length
+            case _:
+                place += 4
+    return found
+
+
+def _varint(message: bytes, place: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        byte = message[place]
+        value, place, shift = value | (byte & 0x7F) << shift, place + 1, shift + 7
+        if byte < 0x80:
+            return value, place

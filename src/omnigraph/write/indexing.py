@@ -1,0 +1,256 @@
+"""Index upkeep: builds the indexes that a schema asks for and extends those that fell behind, as one commit.
+
+Indexes are derived: a failure here is a report, never an error of someone's write. What is built is kept while the
+commit is tried again, so a busy branch costs the builder some patience and its writers nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from omnigraph.language import Catalog
+from omnigraph.language.schema.catalog import EdgeType, NodeType
+from omnigraph.model.errors import Conflict, TypeNotFound
+from omnigraph.model.identifiers import MAIN, TableKey
+from omnigraph.storage import AcceptedSchema, GraphCommit, GraphStorage, IndexSpec, StagedEffect, Table, TablePin
+from omnigraph.storage.fragments import fragment_states
+from omnigraph.storage.index_builds import (
+    BuiltSegments,
+    ExistingIndex,
+    build_segments,
+    existing_indexes,
+    stage_segments,
+    still_fits,
+    values_in,
+    why_broken,
+)
+from omnigraph.write.changes import ChangeSet, StagedWork
+from omnigraph.write.commit import WriteBase, WriteRequest, write
+from omnigraph.write.composite_keys import refuse_foreign_ids
+from omnigraph.write.index_plan import Action, IndexWork, existing_for, plan_indexes, wanted_indexes
+
+IndexState = Literal["ready", "partial", "pending", "broken"]
+NO_VECTOR = "no row has a vector yet"
+NO_ROWS = "the table has no rows yet"
+INHERITED = "the branch reads the table of another branch; build there"
+
+
+@dataclass(frozen=True, slots=True)
+class IndexStatus:
+    """One index: wanted, or there, or both."""
+
+    type: str
+    """`node:Person`"""
+    column: str
+    kind: str
+    name: str
+    rows: int
+    rows_indexed: int
+    state: IndexState
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltIndex:
+    """What was done to one index."""
+
+    type: str
+    column: str
+    kind: str
+    name: str
+    action: Action
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class IndexReport:
+    """What `ensure_indices` did, and what is still open."""
+
+    commit: GraphCommit | None
+    built: tuple[BuiltIndex, ...]
+    pending: tuple[IndexStatus, ...]
+    conflict: str | None = None
+    """Why nothing was committed although there was work: the branch was too busy, or is not to be written."""
+
+
+def ensure_indices(
+    storage: GraphStorage,
+    schema: Callable[[], AcceptedSchema],
+    branch: str = MAIN,
+    *,
+    tables: Sequence[str] | None = None,
+    actor_id: str | None = None,
+) -> IndexReport:
+    """Builds what is missing and extends what is stale, all tables in one commit; does nothing when nothing is.
+
+    `tables` narrows it to some type keys (`node:Person`). Tables that the branch only inherits are left to their owner.
+    """
+    upkeep = _Upkeep(storage, branch, None if tables is None else [TableKey.parse(key) for key in tables])
+    request = WriteRequest(
+        branch=branch,
+        kind="ensure_indices",
+        writer_kind="EnsureIndices",
+        prepare=upkeep.prepare,
+        actor_id=actor_id,
+        prepares_again=True,
+    )
+    commit, conflict = None, None
+    try:
+        commit = write(storage, request, schema).commit
+    except Conflict as error:
+        conflict = str(error)
+    state = storage.manifest.load(branch).state
+    status = index_status(storage, state.pins(), schema().catalog, branch=branch)
+    return IndexReport(
+        commit=commit,
+        built=tuple(upkeep.built) if commit is not None else (),
+        pending=tuple(one for one in status if one.state != "ready" and upkeep.covers(one.type)),
+        conflict=conflict,
+    )
+
+
+def index_status(
+    storage: GraphStorage, pins: Sequence[TablePin], catalog: Catalog, *, branch: str = MAIN
+) -> list[IndexStatus]:
+    """Every index that the schema asks for or that a table has, in order of their types, columns and names."""
+    found: list[IndexStatus] = []
+    for pin in pins:
+        entity = catalog.table(pin.table_key)
+        if entity is not None:
+            found += _status(storage.tables.open(pin), entity, owned=owns(pin, branch))
+    return sorted(found, key=lambda one: (one.type, one.column, one.name))
+
+
+def owns(pin: TablePin, branch: str) -> bool:
+    """True when the branch writes this table where it lies."""
+    return branch == MAIN or pin.lineage == branch
+
+
+# --- building ---------------------------------------------------------------------------------------------
+
+
+@dataclass
+class _Upkeep:
+    storage: GraphStorage
+    branch: str
+    only: list[TableKey] | None
+    built: list[BuiltIndex] = field(default_factory=list)
+    _segments: dict[TableKey, tuple[BuiltSegments, list[BuiltIndex]]] = field(default_factory=dict)
+
+    def covers(self, type_key: str) -> bool:
+        return self.only is None or TableKey.parse(type_key) in self.only
+
+    def prepare(self, base: WriteBase) -> ChangeSet:
+        """Called again when another commit was first; what was built for a table is kept."""
+        self.built = []
+        pins, catalog = base.pins(), base.schema.catalog
+        for key in self.only or ():
+            if key not in pins:
+                raise TypeNotFound(key.type_name)
+        works = []
+        for key, pin in pins.items():
+            entity = catalog.table(key)
+            if entity is None or not self.covers(str(key)) or not owns(pin, base.branch):
+                continue
+            work = StagedWork(key, self._stager(entity))
+            if self._has_work(entity, pin) and not is_foreign(self.storage, pins, catalog, work):
+                works.append(work)
+        return ChangeSet(works=tuple(works))
+
+    def _has_work(self, entity: NodeType | EdgeType, pin: TablePin) -> bool:
+        return pin.row_count > 0 and bool(index_work(self.storage.tables.open(pin), entity))
+
+    def _stager(self, entity: NodeType | EdgeType) -> Callable[[TablePin], StagedEffect | None]:
+        def stage(pin: TablePin) -> StagedEffect | None:
+            table = self.storage.tables.open(pin)
+            known = self._segments.get(pin.table_key)
+            if known is None or not still_fits(known[0], table):
+                works = index_work(table, entity)
+                if not works:
+                    return None
+                segments = build_segments(table, [work.build for work in works])
+                known = self._segments[pin.table_key] = (segments, [_built(pin, work) for work in works])
+            self.built += known[1]
+            return stage_segments(table, known[0])
+
+        return stage
+
+
+def _built(pin: TablePin, work: IndexWork) -> BuiltIndex:
+    spec = work.build.spec
+    return BuiltIndex(str(pin.table_key), spec.column, spec.kind, spec.name, work.action, work.rows)
+
+
+def is_foreign(storage: GraphStorage, pins: Mapping[TableKey, TablePin], catalog: Catalog, work: StagedWork) -> bool:
+    """A table that this release must not write gets no indexes from it either."""
+    try:
+        refuse_foreign_ids(storage, pins, catalog, ChangeSet(works=(work,)))
+    except Conflict:
+        return True
+    return False
+
+
+def index_work(table: Table, entity: NodeType | EdgeType) -> tuple[IndexWork, ...]:
+    """What is to be done about the indexes of a table."""
+    rows = {state.number: state.rows for state in fragment_states(table)}
+    existing = existing_indexes(table)
+    wanted = wanted_indexes(entity, table.pin.row_count)
+    asked = [index for spec in wanted if (index := existing_for(spec, existing)) is not None]
+    broken = [index.name for index in asked if why_broken(table, index) is not None]
+    works = plan_indexes(wanted, existing, rows, broken)
+    return tuple(work for work in works if _is_trainable(table, work))
+
+
+def _is_trainable(table: Table, work: IndexWork) -> bool:
+    """A vector index needs a vector to begin with; fragments without one need no segment."""
+    build = work.build
+    return not build.spec.kind.startswith("IVF") or values_in(table, build.spec.column, build.fragments) > 0
+
+
+# --- status -----------------------------------------------------------------------------------------------
+
+
+def _status(table: Table, entity: NodeType | EdgeType, *, owned: bool) -> list[IndexStatus]:
+    fragments = {state.number: state.rows for state in fragment_states(table)}
+    existing = existing_indexes(table)
+    wanted = wanted_indexes(entity, table.pin.row_count)
+    found = [_wanted_status(table, spec, existing_for(spec, existing), fragments, owned=owned) for spec in wanted]
+    asked = {index.name for spec in wanted if (index := existing_for(spec, existing)) is not None}
+    for index in existing:
+        if index.name not in asked and len(index.columns) == 1:
+            spec = IndexSpec(index.columns[0], index.kind, index.name)
+            found.append(_wanted_status(table, spec, index, fragments, owned=owned))
+    return found
+
+
+def _wanted_status(
+    table: Table, spec: IndexSpec, index: ExistingIndex | None, fragments: Mapping[int, int], *, owned: bool
+) -> IndexStatus:
+    rows = sum(fragments.values())
+    state, reason, indexed = _state(table, spec, index, fragments)
+    if state != "ready" and not owned:
+        reason = INHERITED
+    name = spec.name if index is None else index.name
+    return IndexStatus(str(table.pin.table_key), spec.column, spec.kind, name, rows, indexed, state, reason)
+
+
+def _state(
+    table: Table, spec: IndexSpec, index: ExistingIndex | None, fragments: Mapping[int, int]
+) -> tuple[IndexState, str | None, int]:
+    """(state, reason, rows that are indexed)"""
+    if index is None:
+        if not fragments:
+            return "pending", NO_ROWS, 0
+        vectors = spec.kind.startswith("IVF") and values_in(table, spec.column, list(fragments)) == 0
+        return "pending", NO_VECTOR if vectors else "not built yet", 0
+    broken = why_broken(table, index)
+    if broken is not None:
+        return "broken", broken, 0
+    fresh = [number for number in fragments if number not in index.fragments]
+    indexed = sum(rows for number, rows in fragments.items() if number in index.fragments)
+    if not fresh or (spec.kind.startswith("IVF") and values_in(table, spec.column, fresh) == 0):
+        return "ready", None, indexed
+    unindexed = sum(fragments[number] for number in fresh)
+    return "partial", f"{unindexed} rows came after it was built; they are looked at one by one", indexed
