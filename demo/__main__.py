@@ -12,6 +12,7 @@ from pathlib import Path
 
 import omnigraph as og
 from demo.records import package_records
+from omnigraph.cli.formats import table_lines
 from omnigraph.model.errors import OmniGraphError
 
 SCHEMA = Path(__file__).parent / "packages.pg"
@@ -50,6 +51,7 @@ def run(folder: Path) -> None:
         say(", ".join(f"{count} {name}" for name, count in {**loaded.nodes, **loaded.edges}.items()))
         say(f"commit {loaded.commit_id}")
     show_checks(graph, folder)
+    show_questions(graph)
     show_branch(graph)
     show_history(graph)
     with step("check the whole graph, read-only"):
@@ -70,6 +72,51 @@ def show_checks(graph: og.Graph, folder: Path) -> None:
         say(f"head unchanged: {graph.snapshot().commit_id == before}")
 
 
+QUESTIONS = {
+    "what does pytest need, directly or not?": (
+        """query needs($n: String) {
+            match { $p: Package { name: $n }  $p dependsOn{1,} $q }
+            return { $q.name as package, distance($p dependsOn{1,} $q) as hops }
+            order { hops, package }
+            limit 6
+        }""",
+        {"n": "pytest"},
+    ),
+    "which packages are needed by most others?": (
+        """query popular() {
+            match { $p: Package  $p dependsOn $q }
+            return { $q.name as package, count($p) as needed_by }
+            order { needed_by desc, package }
+            limit 5
+        }""",
+        {},
+    ),
+    "how large is what nobody else needs, by licence?": (
+        """query leaves() {
+            match { $p: Package  $p licensedAs $l  not { $other dependsOn $p } }
+            return { $l.name as licence, count($p) as packages, sum($p.size) as bytes }
+            order { bytes desc }
+            limit 5
+        }""",
+        {},
+    ),
+}
+
+
+def show_questions(graph: og.Graph) -> None:
+    for question, (text, params) in QUESTIONS.items():
+        with step(f"ask: {question}"):
+            result = graph.query(text, params)
+            for line in table_lines(result.columns, result.rows(), max_width=40):
+                say(line.rstrip())
+    with step("ask again: the topology is resident now"):
+        text, params = QUESTIONS["what does pytest need, directly or not?"]
+        say(f"{len(graph.query(text, params))} rows")
+    with step("explain: what was done, and what it took"):
+        for line in graph.explain(text, params, analyze=True).text.splitlines():
+            say(line)
+
+
 def show_branch(graph: og.Graph) -> None:
     with step("branch, edit, compare"):
         draft = graph.branch("draft")
@@ -81,8 +128,9 @@ def show_branch(graph: og.Graph) -> None:
         for branch in ("main", "draft"):
             counts = {pin.table_key.type_name: pin.row_count for pin in graph.snapshot(branch).tables}
             say(f"{branch}: {counts}")
-        only = set(draft.export(types=["Author"])) - set(graph.export("main", types=["Author"]))
-        say(f"only on draft: {[json.loads(line)['data']['name'] for line in only]}")
+        authors = "query authors() { match { $a: Author } return { $a.name } }"
+        found = {branch: {row["a.name"] for row in graph.query(authors, branch=branch)} for branch in ("main", "draft")}
+        say(f"only on draft: {sorted(found['draft'] - found['main'])}")
 
 
 def show_history(graph: og.Graph) -> None:
