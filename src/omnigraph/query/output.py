@@ -23,6 +23,7 @@ from omnigraph.language.query.params import BoundParams, row_count
 from omnigraph.query.aggregation import Grouping
 from omnigraph.query.evaluation import Evaluation
 from omnigraph.query.frames import Frame, Positions, joined
+from omnigraph.query.limits import MORSEL_ROWS
 from omnigraph.query.mentions import variables_of
 from omnigraph.query.ordering import SortColumn, candidates, sorted_places
 from omnigraph.storage.arrow_types import arrow_type
@@ -88,7 +89,7 @@ class Output:
 
     def _plain(self, frames: Iterator[Frame]) -> pa.Table:
         if not self.query.order_by:
-            return self._projected(self._first_rows(frames))
+            return self._first_rows(frames)
         held: list[Frame] = []
         rows = 0
         for frame in frames:
@@ -104,25 +105,20 @@ class Output:
         whole = self._best(joined(held), self._last) if held else self._held(iter(()))
         return self._projected(whole.slice(self._start, whole.length) if self._start else whole)
 
-    def _first_rows(self, frames: Iterator[Frame]) -> Frame:
-        """Any rows will do; with a limit no more are made than are needed."""
-        held: list[Frame] = []
-        rows = 0
-        if self._last == 0:
-            return self._held(iter(()))
-        for frame in frames:
+    def _first_rows(self, frames: Iterator[Frame]) -> pa.Table:
+        """Any rows will do: they become columns as they come, and no more of them are made than are needed."""
+        parts: list[pa.Table] = []
+        rows, last = 0, self._last
+        for frame in frames if last != 0 else ():
             frame = frame.unweighted()
-            if not frame.length:
-                continue
-            self.evaluation.guard.hold(frame.nbytes)
-            held.append(frame)
+            stop = frame.length if last is None else min(frame.length, last - rows)
+            start = max(0, self._start - rows)
             rows += frame.length
-            if self._last is not None and rows >= self._last:
+            if start < stop:
+                parts.append(self._projected(frame.slice(start, stop)))
+            if last is not None and rows >= last:
                 break
-        if not held:
-            return self._held(iter(()))
-        whole = joined(held)
-        return whole.slice(self._start, whole.length if self._last is None else min(self._last, whole.length))
+        return pa.concat_tables(parts) if parts else self._projected(self._held(iter(())))
 
     def _best(self, frame: Frame, limit: int | None) -> Frame:
         """The rows in order, at most `limit` of them."""
@@ -145,8 +141,14 @@ class Output:
         return expr
 
     def _projected(self, frame: Frame) -> pa.Table:
+        """The columns of these rows, made piece by piece so that a limit is noticed before it is far exceeded."""
         exprs = [self._behind(item.expr) for item in self.query.return_exprs]
-        return self._finished([self.evaluation.array(expr, frame) for expr in exprs])
+        parts = []
+        for start in range(0, max(1, frame.length), MORSEL_ROWS):
+            self.evaluation.guard.check()
+            piece = frame if frame.length <= MORSEL_ROWS else frame.slice(start, start + MORSEL_ROWS)
+            parts.append(self._finished([self.evaluation.array(expr, piece) for expr in exprs]))
+        return parts[0] if len(parts) == 1 else pa.concat_tables(parts)
 
     def _finished(self, arrays: list[pa.Array]) -> pa.Table:
         """The columns under their names, each in the type that its declaration has."""
