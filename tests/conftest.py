@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
 
 from support.s3_server import S3Server, seaweedfs
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 # One outcome per commit: random exploration belongs to `make fuzz`, which draws new cases every time.
 settings.register_profile("suite", derandomize=True, deadline=None, print_blob=True)
@@ -40,3 +45,29 @@ def new_root(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[str], 
     server: S3Server = request.getfixturevalue("s3")
     prefix = tmp_path.name
     return lambda name: server.uri(f"{prefix}/{name}")
+
+
+@pytest.fixture(scope="session")
+def spark_session() -> Iterator[SparkSession]:
+    """One JVM per test process, started when the first test asks for it: small, and quick rather than fast."""
+    from omnigraph.pipeline.session import session, stop_session
+
+    os.environ.setdefault("OMNIGRAPH_SPARK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+    started = session("local[2]")
+    started.conf.set("spark.sql.shuffle.partitions", "2")
+    started.conf.set("spark.sql.adaptive.enabled", "false")
+    yield started
+    stop_session()
+
+
+@pytest.fixture
+def spark(spark_session: SparkSession) -> SparkSession:
+    return spark_session
+
+
+@pytest.fixture(autouse=True)
+def _no_spark_unless_asked_for(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A session that another test started must not draw the loads of this one to Spark."""
+    if "spark_session" not in request.fixturenames and "pyspark" in sys.modules:
+        monkeypatch.setattr("omnigraph.graph.load_engines._session_runs", lambda: False)
+        monkeypatch.setattr("omnigraph.pipeline.export.running_session", lambda: None)

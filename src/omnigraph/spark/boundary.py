@@ -10,7 +10,6 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from omnigraph.model.errors import BadRequest
-from omnigraph.storage.arrow_types import BLOB_MARK
 
 
 def boundary_schema(table: pa.Schema, columns: Sequence[str] | None = None) -> pa.Schema:
@@ -33,8 +32,8 @@ def to_boundary(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
 
 
 def _is_blob(field: pa.Field) -> bool:
-    mark = (field.metadata or {}).get(b"ARROW:extension:name")
-    return (mark is not None and mark.decode() in BLOB_MARK.values()) or pa.types.is_struct(field.type)
+    """Lance's library, where it is loaded, gives the column a type of its own; elsewhere it is a marked struct."""
+    return isinstance(field.type, pa.BaseExtensionType) or pa.types.is_struct(field.type)
 
 
 def _cast_type(kind: pa.DataType) -> pa.DataType:

@@ -10,7 +10,7 @@ from typing import Any
 from omnigraph.model.errors import BadRequest
 from omnigraph.model.identifiers import TableKey
 
-READ = ("uri", "path", "type", "kind", "branch", "commit", "timestamp", "columns", "pushdown")
+READ = ("uri", "path", "type", "kind", "branch", "commit", "timestamp", "columns", "filter", "pushdown")
 WRITE = ("uri", "path", "type", "kind", "branch", "base", "mode", "mapping", "patch", "match_edges", "actor", "message")
 _TRUTHS = {"true": True, "false": False}
 
@@ -59,6 +59,21 @@ def truth(options: Mapping[str, str], name: str) -> bool:
 def columns(options: Mapping[str, str]) -> list[str] | None:
     text = options.get("columns")
     return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
+
+
+def filter_terms(options: Mapping[str, str]) -> list[list[Any]]:
+    """`[["age", ">", 26], ["name", "in", ["Ada", "Bela"]], ["born", "is null"]]`: all of them hold."""
+    text = options.get("filter")
+    if text is None:
+        return []
+    shape = BadRequest(f'\'filter\' is JSON such as [["age", ">", 26]], got {text}')
+    try:
+        terms = json.loads(text)
+    except ValueError as error:
+        raise shape from error
+    if not isinstance(terms, list) or not all(isinstance(term, list) and len(term) in (2, 3) for term in terms):
+        raise shape
+    return terms
 
 
 def mapping(options: Mapping[str, str]) -> dict[str, Any] | None:

@@ -14,6 +14,7 @@ from omnigraph.spark import options as chosen
 from omnigraph.spark.boundary import boundary_schema, to_boundary
 from omnigraph.spark.filters import predicate_of
 from omnigraph.spark.pins import pinned_snapshot
+from omnigraph.spark.stated_filters import stated_predicate
 from omnigraph.storage import All, GraphStorage, Predicate, Table, TablePin, open_storage
 from omnigraph.storage.scan_groups import scan_group, scan_groups
 
@@ -26,6 +27,8 @@ class ReadPlan:
     pin: TablePin
     columns: tuple[str, ...]
     pushes: bool
+    predicates: tuple[Predicate, ...] = ()
+    """Of the option `filter`."""
 
     def table(self) -> Table:
         return _storage(self.uri).tables.open(self.pin)
@@ -49,8 +52,10 @@ def read_plan(options: Mapping[str, str]) -> ReadPlan:
         )
         key = chosen.table_key(options, [pin.table_key for pin in snapshot.tables])
         plan = ReadPlan(graph.uri, snapshot.table(key), (), chosen.truth(options, "pushdown"))
-    schema = boundary_schema(plan.table().schema, chosen.columns(options))
-    return ReadPlan(plan.uri, plan.pin, tuple(schema.names), plan.pushes)
+    table = plan.table().schema
+    schema = boundary_schema(table, chosen.columns(options))
+    predicates = tuple(stated_predicate(term, table) for term in chosen.filter_terms(options))
+    return ReadPlan(plan.uri, plan.pin, tuple(schema.names), plan.pushes, predicates)
 
 
 class FragmentGroup(InputPartition):
@@ -66,7 +71,7 @@ class TableReader(DataSourceReader):
 
     def __init__(self, plan: ReadPlan) -> None:
         self.plan = plan
-        self.predicates: list[Predicate] = []
+        self.predicates: list[Predicate] = list(plan.predicates)
 
     def partitions(self) -> Sequence[InputPartition]:
         return [FragmentGroup(group) for group in scan_groups(self.plan.table())] or [FragmentGroup(())]
@@ -83,7 +88,11 @@ class TableReader(DataSourceReader):
 
 
 class PushingReader(TableReader):
-    """The same, with filters that the storage applies. Needs `spark.sql.python.filterPushdown.enabled`."""
+    """The same, with filters that the storage applies. Needs `spark.sql.python.filterPushdown.enabled`.
+
+    Spark 4.3 plans this once per frame and keeps the filters of the first query for all later ones, so it is right only
+    for a frame that is used once. That is why it must be asked for.
+    """
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802 — Spark's name
         table = self.plan.table().schema
