@@ -26,6 +26,7 @@ from omnigraph.write import (
     validate,
     write,
 )
+from omnigraph.write.embedding import waits_for_provider
 
 COMPILED_QUERIES_MAX = 512
 
@@ -46,7 +47,8 @@ class Mutation:
 
 def mutate(storage: GraphStorage, schema: Callable[[], AcceptedSchema], mutation: Mutation) -> MutationResult:
     """Runs a mutation as one commit, or raises and changes nothing."""
-    compiled = _compiled(mutation.text, mutation.name, schema().catalog).expect("mutation")
+    accepted = schema().catalog
+    compiled = _compiled(mutation.text, mutation.name, accepted).expect("mutation")
     params = {NOW: format_datetime(time.time_ns() // 1_000_000), **mutation.params}
     mutated: list[Mutated] = []
 
@@ -69,7 +71,7 @@ def mutate(storage: GraphStorage, schema: Callable[[], AcceptedSchema], mutation
         idempotency_key=mutation.idempotency_key,
         request_digest=_digest_of(mutation) if mutation.idempotency_key is not None else None,
         prepares_again=_ir(compiled).is_insert_only,
-        brief=True,
+        brief=not waits_for_provider(accepted, _ir(compiled)),
     )
     receipt = write(storage, request, schema)
     counts = (mutated[-1].affected_nodes, mutated[-1].affected_edges) if mutated else (0, 0)

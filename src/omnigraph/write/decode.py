@@ -23,6 +23,7 @@ from omnigraph.model.values import coerce_text, node_id
 from omnigraph.storage.arrow_types import table_schema
 from omnigraph.write.canonical import canonical_column
 from omnigraph.write.columns import Faults, to_column
+from omnigraph.write.embedding import embedded_records
 from omnigraph.write.generated_ids import IdSource
 from omnigraph.write.records import RESERVED_NAMES, Record
 from omnigraph.write.violations import Violation
@@ -116,7 +117,7 @@ class _Chunk:
 def decode(records: Sequence[Record], plan: DecodePlan, ids: IdSource, *, patch: bool = False) -> Decoded:
     """The rows of these records of the plan's type. In a patch, absent properties stay open for `fill_absent`."""
     chunk = _Chunk(plan, records, ids.file, patch)
-    data = [record.data for record in records]
+    data = embedded_records(plan.entity, [record.data for record in records], plan.defaults, patch=patch)
     _check_names(chunk, data)
     absent: dict[str, Mask] = {}
     columns = {prop.name: _property(chunk, prop, data, absent) for prop in plan.entity.properties}

@@ -20,6 +20,7 @@ from omnigraph.model.types import PropType, Scalar
 from omnigraph.storage.arrow_types import arrow_type
 from omnigraph.write.columns import UNFIT, plain_dates
 from omnigraph.write.decode import Decoded, DecodePlan, Lines, key_ids
+from omnigraph.write.embedding import is_embedded
 from omnigraph.write.generated_ids import IdSource
 
 ID = "id"
@@ -37,7 +38,7 @@ class LinesOfOneType:
 def fast_decode(batch: LinesOfOneType, plan: DecodePlan, ids: IdSource, *, patch: bool) -> Decoded | None:
     """The rows of all of these lines, or None when one of them needs a closer look."""
     options = _parse_options(plan.entity)
-    if options is None:
+    if options is None or is_embedded(plan.entity):
         return None
     try:
         read = pj.ReadOptions(use_threads=False, block_size=batch.text.size + 1)

@@ -24,6 +24,7 @@ from omnigraph.storage.arrow_types import table_schema
 from omnigraph.write.blob_values import managed_blob
 from omnigraph.write.changes import ChangeMode, ChangeSet, TableChange
 from omnigraph.write.conditions import column_of, columns_in, matches, plain, pushed
+from omnigraph.write.embedding import embedded_values
 from omnigraph.write.stored_rows import Row, read_whole_rows, rows_of
 from omnigraph.write.violations import Violation, refuse
 
@@ -91,7 +92,8 @@ class MutationRun:
 
     def _update(self, op: UpdateOp) -> None:
         entity = self._entity(TableKey("node", op.type_name))
-        values = self._assigned(entity, op.assignments)
+        given = self._assigned(entity, op.assignments)
+        values = embedded_values(entity, given, given)
         changed = []
         for row in self._matching_rows(entity, op.predicate):
             changed.append({**row, **values})
@@ -133,6 +135,7 @@ class MutationRun:
     def _new_row(self, entity: NodeType | EdgeType, assignments: tuple[Assignment, ...]) -> Row:
         values = self._assigned(entity, assignments)
         row: Row = {prop.name: _default(entity, prop.name) for prop in entity.properties} | values
+        row = embedded_values(entity, row, values)
         missing = [prop.name for prop in entity.properties if row[prop.name] is None and not prop.type.nullable]
         refuse([_required(entity, name) for name in missing])
         if isinstance(entity, NodeType) and entity.key is not None:

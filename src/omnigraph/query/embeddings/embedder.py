@@ -23,8 +23,9 @@ from omnigraph.query.embeddings.config import PROVIDER, EmbeddingConfig, config_
 from omnigraph.query.embeddings.providers import Caller, Role, call_for, texts_per_call
 
 Vector = npt.NDArray[np.float32]
-CACHE_VECTORS_MAX = 1024
+CACHE_BYTES_MAX = 64 * 1024 * 1024
 """Vectors that are remembered; the least recently used go first."""
+KEY_BYTES = 200
 
 _Key = tuple[str, int, Role, bytes]
 
@@ -37,6 +38,7 @@ class Embedder:
         self._caller = Caller(config, wait)
         self._lock = threading.Lock()
         self._cache: OrderedDict[_Key, Vector] = OrderedDict()
+        self._cached_bytes = 0
 
     @property
     def provider(self) -> str:
@@ -119,10 +121,14 @@ class Embedder:
     def _remember(self, vectors: dict[_Key, Vector]) -> None:
         with self._lock:
             for key, vector in vectors.items():
+                if key in self._cache:
+                    continue
                 vector.flags.writeable = False
                 self._cache[key] = vector
-            while len(self._cache) > CACHE_VECTORS_MAX:
-                self._cache.popitem(last=False)
+                self._cached_bytes += vector.nbytes + KEY_BYTES
+            while self._cached_bytes > CACHE_BYTES_MAX:
+                _, dropped = self._cache.popitem(last=False)
+                self._cached_bytes -= dropped.nbytes + KEY_BYTES
 
 
 @lru_cache(maxsize=8)
