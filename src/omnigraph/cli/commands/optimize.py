@@ -80,3 +80,5 @@ def _lines(keys: list[TableKey], report: OptimizeReport) -> Iterator[str]:
                 yield f"    index on {status.column} is pending: {status.reason}"
     label = f"dataset '{MANIFEST}'"
     yield f"  {label:<40} frags 0 → 0 ✓"
+    if report.indexes.built:
+        yield f"brought {len(report.indexes.built)} indexes up to date"
