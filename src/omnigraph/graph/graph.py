@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from omnigraph.write import RecoveryRecord, Sidecar, VerifyReport
     from omnigraph.write.indexing import IndexReport, IndexStatus
     from omnigraph.write.optimize import OptimizeReport
+    from omnigraph.write.tabular import Suggestion
 
 
 class Graph:
@@ -344,6 +345,20 @@ class Graph:
             progress=progress,
         )
         return load(self._storage, lambda: self.schema, request)
+
+    def suggest_mapping(
+        self,
+        source: str | Path | Sequence[str | Path],
+        *,
+        format: str = "csv",  # noqa: A002 — as `load` has it
+        type: str | None = None,  # noqa: A002
+        options: Mapping[str, str] | None = None,
+    ) -> Suggestion:
+        """A mapping for a table, from the names of its columns and its first rows: to read, mend and give to `load`."""
+        from omnigraph.write.tabular import suggest_for
+
+        paths = [source] if isinstance(source, str | Path) else list(source)
+        return suggest_for(paths, format, self.schema.catalog, type_name=type, options=options)
 
     def cleanup_staging(self) -> list[str]:
         """Removes what loads that died left behind; says which loads these were. Living ones are not touched."""

@@ -39,6 +39,10 @@ def source_files(paths: Iterable[str | Path], file_format: str) -> list[SourceFi
 
 
 def check_options(file_format: str, options: Mapping[str, str]) -> None:
+    if file_format not in FORMATS:
+        raise BadRequest(
+            f"'{file_format}' is no format of tables that is read here", f"these are: {', '.join(FORMATS)}"
+        )
     for name in options:
         if name not in _OPTIONS[file_format]:
             known = ", ".join(_OPTIONS[file_format]) or "none"

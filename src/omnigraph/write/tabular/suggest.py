@@ -17,7 +17,7 @@ from omnigraph.write.tabular.binding import target_of
 from omnigraph.write.tabular.csv_items import sample_rows
 from omnigraph.write.tabular.files import SourceFile
 from omnigraph.write.tabular.json_items import sample_objects
-from omnigraph.write.tabular.mapping import InvalidMapping, MappingSet
+from omnigraph.write.tabular.mapping import InvalidMapping, MappingSet, read_mappings
 from omnigraph.write.tabular.parquet_items import sample_batch
 from omnigraph.write.tabular.sources import check_options, dialect, source_files
 from omnigraph.write.tabular.text_values import converter
@@ -61,12 +61,14 @@ def suggest_for(
     file_format: str,
     catalog: Catalog,
     *,
-    entity: NodeType | EdgeType | None = None,
+    type_name: str | None = None,
     options: Mapping[str, str] | None = None,
 ) -> Suggestion:
     """The suggestion for files: one mapping, or one per file when there are several."""
     chosen = dict(options or {})
     check_options(file_format, chosen)
+    named = read_mappings(None, catalog, type_name=type_name).only
+    entity = None if named is None else named.entity
     files = source_files(paths, file_format)
     if len(files) == 1:
         return _of_file(files[0], file_format, catalog, entity, chosen)
