@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from omnigraph import history
 from omnigraph.graph import Graph
 from omnigraph.history import Snapshot
-from omnigraph.model.errors import BadRequest, CommitNotFound, InvalidValue
-from omnigraph.model.values import parse_datetime
+from omnigraph.model.errors import BadRequest, InvalidValue
+from omnigraph.storage import open_storage
 
 
 def pin(uri: str, branch: str | None = None, *, timestamp: str | None = None) -> str:
@@ -24,21 +25,8 @@ def pinned_snapshot(
         return graph.snapshot_at(commit)
     if timestamp is None:
         return graph.snapshot(branch)
-    return graph.snapshot_at(_commit_as_of(graph, branch, timestamp))
-
-
-def _commit_as_of(graph: Graph, branch: str | None, timestamp: str) -> str:
-    """The newest commit of the branch's own line that is not younger than the time."""
     try:
-        limit_us = (
-            parse_datetime(timestamp) + 1
-        ) * 1000 - 1  # commits count microseconds; a time means its millisecond
+        found = history.commit_as_of(open_storage(graph.uri, read_only=True), branch or graph.branch_name, timestamp)
     except InvalidValue as error:
         raise BadRequest(f"'timestamp' is no time: {error}") from error
-    commits = {commit.commit_id: commit for commit in graph.commits(branch)}
-    head = graph.snapshot(branch).commit
-    while head is not None and head.created_at > limit_us:
-        head = commits.get(head.parent_id or "")
-    if head is None:
-        raise CommitNotFound(f"at {timestamp} on branch {branch or graph.branch_name}")
-    return head.commit_id
+    return graph.snapshot_at(found.commit_id)

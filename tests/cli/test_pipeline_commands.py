@@ -1,0 +1,172 @@
+"""`load` of tables and `export` to folders, from the command line."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from omnigraph.cli.commands.load import format_of
+from omnigraph.cli.progress import ProgressLine, remaining
+
+
+@pytest.fixture
+def shelf(omnigraph: Any, library: Path, desk: Path) -> Path:
+    assert omnigraph("load --data seed.jsonl --mode append lib.omni").exit_code == 0
+    return desk
+
+
+def authors(omnigraph: Any) -> dict[str, Any]:
+    found = [json.loads(line) for line in omnigraph("export lib.omni --type Author").stdout.splitlines()]
+    return {record["data"]["slug"]: record["data"]["name"] for record in found}
+
+
+def test_a_csv_file_is_loaded_by_its_name_and_type(omnigraph: Any, shelf: Path) -> None:
+    (shelf / "more.csv").write_text("slug,name\nbutler,Octavia Butler\n")
+    outcome = omnigraph("load --data more.csv --type Author --mode append lib.omni --json")
+    assert outcome.exit_code == 0, outcome.stderr
+    assert json.loads(outcome.stdout)["engine"] == "local"
+    assert authors(omnigraph)["butler"] == "Octavia Butler"
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("map.yaml", "type: Author\ncolumns: {key: slug}\nignore: [shoe]\n"),
+        ("map.json", '{"type": "Author", "columns": {"key": "slug"}, "ignore": ["shoe"]}'),
+    ],
+)
+def test_a_mapping_is_yaml_or_json_and_options_belong_to_the_format(
+    omnigraph: Any, shelf: Path, name: str, text: str
+) -> None:
+    (shelf / name).write_text(text)
+    (shelf / "more.csv").write_text("key;name;shoe\nbutler;Octavia;39\n")
+    line = f"load --data more.csv --mapping {name} --option delimiter=; --mode append lib.omni"
+    outcome = omnigraph(line.replace(";", "\\;"))
+    assert outcome.exit_code == 0, outcome.stderr
+    assert authors(omnigraph)["butler"] == "Octavia"
+
+
+def test_a_suggested_mapping_can_be_given_back(omnigraph: Any, shelf: Path) -> None:
+    (shelf / "authors.csv").write_text("Slug,Name,shoe\nbutler,Octavia,39\n")
+    outcome = omnigraph("load --data authors.csv --type Author --suggest-mapping lib.omni")
+    assert outcome.exit_code == 0, outcome.stderr
+    assert json.loads(outcome.stdout) == {
+        "type": "Author",
+        "columns": {"Slug": "slug", "Name": "name"},
+        "ignore": ["shoe"],
+    }
+    assert "warning: left out: shoe" in outcome.stderr
+    (shelf / "m.json").write_text(outcome.stdout)
+    assert omnigraph("load --data authors.csv --mapping m.json --mode append lib.omni").exit_code == 0
+
+
+def test_several_files_are_one_commit(omnigraph: Any, shelf: Path) -> None:
+    for name in ("a", "b"):
+        (shelf / f"{name}.jsonl").write_text(
+            json.dumps({"type": "Author", "data": {"slug": name, "name": name}}) + "\n"
+        )
+    before = len(json.loads(omnigraph("commit list lib.omni --json").stdout)["commits"])
+    assert omnigraph("load --data a.jsonl --data b.jsonl --mode append lib.omni").exit_code == 0
+    assert len(json.loads(omnigraph("commit list lib.omni --json").stdout)["commits"]) == before + 1
+
+
+def test_a_bad_row_of_a_table_is_named_by_its_line(omnigraph: Any, shelf: Path) -> None:
+    (shelf / "more.csv").write_text('slug,name\nx,"two\nlines"\ny,\n')
+    outcome = omnigraph("load --data more.csv --type Author --mode append lib.omni")
+    assert outcome.exit_code == 1
+    assert "line 4: Author: null for non-nullable property 'name'" in outcome.stderr
+
+
+USAGE = [
+    ("load --data seed.jsonl --mode append --spark local[2] --engine local lib.omni", "--spark needs --engine"),
+    ("load --data seed.jsonl --mode append --option x lib.omni", "--option takes name=value"),
+    ("load --data - --data seed.jsonl --mode append lib.omni", "--data - stands alone"),
+    ("load --data - --format csv --mode append lib.omni", "stdin takes JSON lines"),
+    ("load --data seed.jsonl lib.omni", "--mode"),
+    ("export lib.omni --format csv", "--format needs --output"),
+    ("export lib.omni --json", "--json needs --output"),
+    ("export lib.omni --engine spark", "--engine needs --output"),
+]
+
+
+@pytest.mark.parametrize(("line", "message"), USAGE, ids=[row[1] for row in USAGE])
+def test_options_that_contradict_each_other_are_a_usage_error(
+    omnigraph: Any, library: Path, line: str, message: str
+) -> None:
+    outcome = omnigraph(line)
+    assert outcome.exit_code == 2
+    assert message in outcome.stderr
+
+
+@pytest.mark.parametrize("file_format", ["jsonl", "parquet", "csv"])
+def test_an_export_to_a_folder_is_loaded_back(omnigraph: Any, shelf: Path, file_format: str) -> None:
+    outcome = omnigraph(f"export lib.omni --output out --format {file_format} --json")
+    assert outcome.exit_code == 0, outcome.stderr
+    document = json.loads(outcome.stdout)
+    assert (document["format"], document["engine"], document["total_entities"]) == (file_format, "local", 9)
+    assert omnigraph("init --schema out/_schema.pg again.omni").exit_code == 0
+    loaded = omnigraph(f"load --data out --format {file_format} --mode overwrite again.omni")
+    assert loaded.exit_code == 0, loaded.stderr
+    assert omnigraph("export again.omni").stdout == omnigraph("export lib.omni").stdout
+
+
+def test_an_export_says_where_it_went_and_how(omnigraph: Any, shelf: Path) -> None:
+    lines = omnigraph("export lib.omni --output out --type Author").stdout.splitlines()
+    assert lines[0].startswith("exported lib.omni of branch main: 2 entities to 1 jsonl files in ")
+    assert lines[1].endswith("with the local engine")
+    refused = omnigraph("export lib.omni --output out")
+    assert (refused.exit_code, "is not empty" in refused.stderr) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [("a.csv", "csv"), ("a.tsv.gz", "csv"), ("x/a.parquet", "parquet"), ("a.jsonl", "jsonl"), ("a.json", "jsonl")],
+)
+def test_the_name_of_a_file_tells_its_format(path: str, expected: str) -> None:
+    assert format_of((path,)) == expected
+
+
+def test_progress_draws_over_one_line_and_wipes_it() -> None:
+    stream, now = io.StringIO(), iter([0.0, 0.05, 10.0, 11.0, 12.0])
+    line = ProgressLine(stream, clock=lambda: next(now))
+    line("decode", 0, 4)
+    line("decode", 1, 4)  # too soon to draw again
+    line("decode", 2, 4)
+    line("decode", 4, 4)
+    line("write", 1, 2)
+    line.wipe()
+    drawn = [text.rstrip() for text in stream.getvalue().split("\r")]
+    assert drawn == [
+        "",
+        "decode [------------------------] 0/4 0s",
+        "decode [############------------] 2/4 10s, about 10s more",
+        "decode [########################] 4/4 11s",
+        "write [############------------] 1/2 0s, about 0s more",
+        "",
+        "",
+    ]
+    assert remaining(0, 3, 2.0) == " 2s"
+
+
+def test_nothing_is_drawn_when_stderr_is_no_terminal(omnigraph: Any, shelf: Path) -> None:
+    assert "\r" not in omnigraph("export lib.omni --output out").stderr
+
+
+def test_ctrl_c_ends_a_load_with_130_and_leaves_the_graph_as_it_was(omnigraph: Any, shelf: Path) -> None:
+    head = json.loads(omnigraph("commit list lib.omni --json").stdout)["commits"][0]["graph_commit_id"]
+    command = [sys.executable, "-m", "omnigraph.cli", "load", "--data", "-", "--mode", "append", "lib.omni"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, env=os.environ) as process:
+        assert process.stderr is not None
+        assert process.stderr.readline()  # the target is announced: it reads stdin from here on
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 130
+    after = json.loads(omnigraph("commit list lib.omni --json").stdout)["commits"][0]["graph_commit_id"]
+    assert after == head
