@@ -10,7 +10,7 @@ from typing import Any
 from omnigraph.graph import Graph
 from omnigraph.query.search.text import text_columns
 from omnigraph.query.search.vectors import vector_columns
-from omnigraph.storage import IndexSpec, Lineage, PublishPlan, Table, head_of, publish, stage_indexes
+from omnigraph.storage import IndexSpec, Lineage, PublishPlan, StagedEffect, Table, head_of, publish, stage_indexes
 
 SCHEMA = """
 node Doc {
@@ -45,10 +45,14 @@ class Documents:
 
     def index(self, *specs: IndexSpec) -> None:
         """Builds indexes over everything that is there, and publishes them."""
+        self.publish(stage_indexes(self.table(), specs))
+
+    def publish(self, effect: StagedEffect) -> None:
+        """Makes a staged effect visible, past the write path."""
         storage = self.graph._storage
         with storage.leases.hold("main") as lease:
             loaded = storage.manifest.load("main")
-            change = storage.table_commits.commit(stage_indexes(self.table(), specs))
+            change = storage.table_commits.commit(effect)
             plan = PublishPlan(
                 branch="main", changes=(change,), requirements=(head_of(loaded),), lineage=Lineage(py={"kind": "x"})
             )

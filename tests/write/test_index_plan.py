@@ -109,6 +109,14 @@ def test_the_plan(
     assert [work.rows for work in works] == [sum(fragments[n] for n in work.build.fragments) for work in works]
 
 
+def test_a_text_index_is_built_anew_when_rows_were_rewritten_and_others_are_extended() -> None:
+    wanted = [ID, IndexSpec("t", "INVERTED", "t_idx")]
+    there = [index({0}), ExistingIndex("t_idx", ("t",), "INVERTED", frozenset({0}), ("u",))]
+    for rewritten, actions in (([], ["extend", "extend"]), ([1], ["extend", "rebuild"]), ([0], ["extend", "extend"])):
+        works = plan_indexes(wanted, there, {0: 9, 1: 1}, rewritten=rewritten)
+        assert [work.action for work in works] == actions
+
+
 def test_an_index_is_extended_under_the_name_that_it_has() -> None:
     [work] = plan_indexes([ID], [index({0}, name="by_other_hands")], {0: 9, 1: 1})
     assert work.build.spec.name == "by_other_hands"

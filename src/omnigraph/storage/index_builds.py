@@ -14,12 +14,12 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.model.errors import OmniGraphError
-from omnigraph.storage.fragments import FragmentState, fragment_states
+from omnigraph.storage.fragments import FragmentState, fragment_states, scan_fragments
 from omnigraph.storage.index_probes import as_literals
 from omnigraph.storage.lance_errors import translated
 from omnigraph.storage.lance_session import LanceOperation, Transaction
 from omnigraph.storage.predicates import IsNull, Not, OneOf, to_sql
-from omnigraph.storage.search import text_rows, vector_ranked
+from omnigraph.storage.search import text_index, text_rows, vector_ranked
 from omnigraph.storage.staging import IndexSpec, StagedEffect, segments_named, staged_effect
 from omnigraph.storage.tables import Table
 
@@ -80,6 +80,8 @@ def why_broken(table: Table, index: ExistingIndex) -> str | None:
         [column] = index.columns
         if index.kind == "INVERTED":
             text_rows(table, column, "probe", limit=1)
+            if text_index(table, column) is None:
+                return "it has another analyser, or entries of rows that were rewritten since"
         elif index.kind.startswith("IVF"):
             size = table.schema.field(column).type.list_size
             vector_ranked(table, column, np.ones(size, np.float32), 1, None)
@@ -99,6 +101,16 @@ def values_in(table: Table, column: str, fragments: Sequence[int]) -> int:
         chosen = [table.handle.get_fragment(number) for number in fragments]
         given = to_sql(Not(IsNull(column)), table.schema)
         return int(table.handle.scanner(columns=[], filter=given, fragments=chosen, with_row_id=True).count_rows())
+
+
+def rewritten_fragments(table: Table, fragments: Sequence[int]) -> frozenset[int]:
+    """Those of these fragments that hold a row that was in another fragment before."""
+    born, changed = "_row_created_at_version", "_row_last_updated_at_version"
+    found: set[int] = set()
+    for batch in scan_fragments(table, fragments, ["_rowaddr", born, changed]) if fragments else ():
+        moved = batch["_rowaddr"].to_numpy()[batch[born].to_numpy() != batch[changed].to_numpy()]
+        found.update(np.unique(moved >> np.uint64(32)).tolist())
+    return frozenset(found)
 
 
 def build_segments(table: Table, builds: Sequence[IndexBuild]) -> BuiltSegments:

@@ -46,25 +46,31 @@ class SearchIndex:
 
     name: str
     kind: str
-    complete: bool
-    """Every fragment of the table is in it."""
-    segments: tuple[str, ...]
-    """Where its files lie below the table."""
+    segments: tuple[tuple[str, frozenset[int]], ...]
+    """Each with its identity, which names the folder of its files, and the fragments that it covers."""
+    fresh: tuple[int, ...]
+    """The fragments of the table that it does not cover."""
     version: int
     """The oldest form that one of its segments has."""
 
 
 @dataclass(frozen=True, slots=True)
-class TextStatistics:
-    """What BM25 needs to know of a whole column."""
+class IndexedDocuments:
+    """What a text index counts: rows with a token, and tokens. With and without the entries of rows that are gone."""
 
     documents: int
-    """Rows with at least one token."""
     tokens: int
+    live_documents: int
+    live_tokens: int
+
+    @property
+    def stale(self) -> int:
+        """Entries of deleted and rewritten rows; they are masked when the index is asked, and still counted."""
+        return self.documents - self.live_documents
 
 
 def text_index(table: Table, column: str) -> SearchIndex | None:
-    """The text index of a column, if there is one, it can be read, and it has our analyser."""
+    """The text index of a column, if there is one that can be read, has our analyser and shows no stale rows."""
     found = _index_on(table, column, ("INVERTED", "FTS"))
     if found is None:
         return None
@@ -77,7 +83,27 @@ def text_index(table: Table, column: str) -> SearchIndex | None:
         settings = segment.get("params", {})
         if any(settings.get(name, value) != value for name, value in _OUR_ANALYSER.items()):
             return None
-    return _opened(table, found, column)
+    return None if shows_stale_rows(table, found) else _opened(table, found, column)
+
+
+def shows_stale_rows(table: Table, index: SearchIndex) -> bool:
+    """True when the index may find a row by a text that it no longer has.
+
+    Lance masks the fragments that no segment covers. A row that was rewritten and indexed again is covered by its new
+    segment, and its entry in the old one shows. One segment alone cannot have that.
+    """
+    if len(index.segments) < 2:
+        return False
+    everything = _rows_of(table, frozenset().union(*(covered for _, covered in index.segments)))
+    for uuid, covered in index.segments:
+        lengths = _lengths(table, uuid)
+        if lengths is None:
+            return True
+        entries = lengths["_rowid"].to_numpy()
+        elsewhere = entries[~np.isin(entries, _rows_of(table, covered))]
+        if bool(np.isin(elsewhere, everything).any()):
+            return True
+    return False
 
 
 def vector_index(table: Table, column: str) -> SearchIndex | None:
@@ -101,10 +127,10 @@ def _index_on(table: Table, column: str, kinds: Sequence[str]) -> SearchIndex | 
             for index in table.handle.describe_indices():
                 kind = str(index.index_type).upper()
                 if list(index.field_names) == [column] and kind.startswith(tuple(kinds)):
-                    covered = {number for segment in index.segments for number in segment.fragment_ids}
-                    uuids = tuple(str(segment.uuid) for segment in index.segments)
+                    segments = tuple((str(one.uuid), frozenset(one.fragment_ids)) for one in index.segments)
+                    fresh = present.difference(*(covered for _, covered in segments))
                     oldest = min((int(segment.index_version) for segment in index.segments), default=0)
-                    return SearchIndex(str(index.name), kind, present <= covered, uuids, oldest)
+                    return SearchIndex(str(index.name), kind, segments, tuple(sorted(fresh)), oldest)
     except OmniGraphError:
         return None
     return None
@@ -113,16 +139,16 @@ def _index_on(table: Table, column: str, kinds: Sequence[str]) -> SearchIndex | 
 # --- text -------------------------------------------------------------------------------------------------
 
 
-def text_rows(table: Table, column: str, query: str, *, limit: int | None = None) -> RowIds:
-    """The rows that have any token of the query, through the index; rows that are not in it yet are looked at too."""
-    return _ids(_text_scan(table, column, query, limit=limit))
+def text_rows(table: Table, column: str, query: str, *, limit: int | None = None, indexed_only: bool = False) -> RowIds:
+    """The rows that have any token of the query, those that are not in the index too unless told otherwise."""
+    return _ids(_text_scan(table, column, query, ["_rowid"], limit, None, indexed_only=indexed_only))
 
 
 def text_ranked(
     table: Table, column: str, query: str, limit: int, allowed: RowIds | None
 ) -> tuple[RowIds, npt.NDArray[np.float64]]:
-    """The best rows by the index's own scores, single precision."""
-    found = _text_scan(table, column, query, limit=limit, allowed=allowed, scored=True)
+    """The best rows that are in the index, by its own scores in single precision."""
+    found = _text_scan(table, column, query, ["_rowid", "_score"], limit, allowed, indexed_only=True)
     return _ids(found), found["_score"].to_numpy().astype(np.float64)
 
 
@@ -130,60 +156,61 @@ def _text_scan(
     table: Table,
     column: str,
     query: str,
+    columns: list[str],
+    limit: int | None,
+    allowed: RowIds | None,
     *,
-    limit: int | None = None,
-    allowed: RowIds | None = None,
-    scored: bool = False,
+    indexed_only: bool,
 ) -> pa.Table:
     with translated(table.uri):
-        scanner = table.handle.scanner(
-            columns=["_rowid", "_score"] if scored else ["_rowid"],
+        found: pa.Table = table.handle.scanner(
+            columns=columns,
             full_text_query=MatchQuery(query, column),
             limit=limit,
+            fast_search=indexed_only,
             row_addr_allowlist=None if allowed is None else serialize_row_addrs(allowed.tolist()),
             disable_scoring_autoprojection=True,
-        )
-        found: pa.Table = scanner.to_table()
+        ).to_table()
         return found
 
 
-def index_statistics(table: Table, index: SearchIndex) -> TextStatistics | None:
-    """Documents and tokens that the index counts; None unless they are exactly the rows of this version.
-
-    An index keeps the entries of deleted and rewritten rows, and counts them. Its ranking is that of the table only
-    when it has none.
-    """
-    if not index.complete or index.version < ANALYSER_INDEX_VERSION:
+def indexed_documents(table: Table, index: SearchIndex) -> IndexedDocuments | None:
+    """What the index counts; None when it does not tell: an older form, or files that are not on this machine."""
+    if index.version < ANALYSER_INDEX_VERSION:
         return None
-    lengths: list[pa.Table] = []
-    for segment in index.segments:
-        folder = _index_folder(table, segment)
-        if folder is None:
-            return None
-        try:
-            with translated(table.uri):
-                names = sorted(name for name in os.listdir(folder) if name.endswith("docs.lance"))
-                lengths += [LanceFileReader(os.path.join(folder, name)).read_all().to_table() for name in names]
-        except OmniGraphError:
-            return None
-    if not lengths:
+    counts = np.zeros(4, np.int64)
+    try:
+        for uuid, covered in index.segments:
+            lengths = _lengths(table, uuid)
+            if lengths is None:
+                return None
+            tokens = lengths["_num_tokens"].to_numpy().astype(np.int64)
+            live = np.isin(lengths["_rowid"].to_numpy(), _rows_of(table, covered))
+            counts += (len(tokens), tokens.sum(), live.sum(), tokens[live].sum())
+    except OmniGraphError:
         return None
-    documents = pa.concat_tables(lengths)
-    ids = documents["_rowid"].to_numpy()
-    with translated(table.uri):
-        present = _ids(table.handle.scanner(columns=["_rowid"]).to_table())
-    if len(np.unique(ids)) != len(ids) or not bool(np.isin(ids, present).all()):
-        return None
-    return TextStatistics(len(ids), int(documents["_num_tokens"].to_numpy().sum(dtype=np.int64)))
+    return IndexedDocuments(*counts.tolist())
 
 
-def _index_folder(table: Table, segment: str) -> str | None:
-    """The files of a segment lie in the lineage that built it. Only a local disk is looked at."""
+def _lengths(table: Table, segment: str) -> pa.Table | None:
+    """The rows of a segment and their lengths. Its files lie in the lineage that built it, on a local disk."""
     for base in dict.fromkeys((table.uri, table.base_uri)):
         folder = os.path.join(base, "_indices", segment)
         if os.path.isdir(folder):
-            return folder
+            names = sorted(name for name in os.listdir(folder) if name.endswith("docs.lance"))
+            with translated(table.uri):
+                parts = [LanceFileReader(os.path.join(folder, name)).read_all().to_table() for name in names]
+            return pa.concat_tables(parts) if parts else None
     return None
+
+
+def _rows_of(table: Table, fragments: frozenset[int]) -> RowIds:
+    """The rows that a segment answers for: a row that was rewritten lies in another fragment now."""
+    with translated(table.uri):
+        present = [table.handle.get_fragment(number) for number in table.handle.fragment_ids() if number in fragments]
+        if not present:
+            return np.empty(0, np.uint64)
+        return _ids(table.handle.scanner(columns=["_rowid"], fragments=present).to_table())
 
 
 # --- vectors ----------------------------------------------------------------------------------------------

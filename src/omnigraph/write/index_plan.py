@@ -86,12 +86,14 @@ def plan_indexes(
     existing: Sequence[ExistingIndex],
     fragments: Mapping[int, int],
     broken: Iterable[str] = (),
+    rewritten: Iterable[int] = (),
 ) -> tuple[IndexWork, ...]:
     """What to do so that every wanted index covers every fragment; `fragments` are the table's, with their rows.
 
-    New fragments become a new segment. When they outweigh what is indexed, or segments pile up, all is built anew.
+    New fragments become a new segment. When they outweigh what is indexed, or segments pile up, all is built anew. So
+    is a text index when new fragments hold rewritten rows: their old entries would show beside the new ones.
     """
-    dead, works = set(broken), []
+    dead, moved, works = set(broken), set(rewritten), []
     for spec in wanted:
         index = existing_for(spec, existing)
         everything = tuple(sorted(fragments))
@@ -109,6 +111,7 @@ def plan_indexes(
         new_rows = sum(fragments[number] for number in fresh)
         old_rows = sum(rows for number, rows in fragments.items() if number in index.fragments)
         again = new_rows >= old_rows or len(index.segments) >= SEGMENTS_MAX
+        again = again or (spec.kind == "INVERTED" and not moved.isdisjoint(fresh))
         numbers = everything if again else fresh
         action = "rebuild" if again else "extend"
         works.append(_work(action, _renamed(spec, index.name), numbers, fragments, replaces=again))

@@ -69,15 +69,6 @@ def matched_rows(piece: Piece[TextPart], terms: Terms) -> Matched:
     return Matched(part.row_ids[places], part.lengths[places].astype(np.int64), counts)
 
 
-def statistics_of(pieces: Sequence[Piece[TextPart]], matched: Sequence[Matched], terms: Terms) -> Statistics:
-    sizes = [size_of(piece) for piece in pieces]
-    return Statistics(
-        documents=sum(documents for documents, _ in sizes),
-        tokens=sum(tokens for _, tokens in sizes),
-        having=having(matched, terms),
-    )
-
-
 def size_of(piece: Piece[TextPart]) -> tuple[int, int]:
     """Rows with a token, and tokens."""
     lengths = piece.part.lengths if piece.live is None else piece.part.lengths[piece.live]
@@ -86,6 +77,11 @@ def size_of(piece: Piece[TextPart]) -> tuple[int, int]:
 
 def having(matched: Sequence[Matched], terms: Terms) -> tuple[int, ...]:
     return tuple(sum(int(np.count_nonzero(each.counts[line])) for each in matched) for line in range(len(terms)))
+
+
+def inverse_frequency(documents: int, count: int) -> float:
+    """How much a token tells that `count` of so many documents have."""
+    return math.log(1.0 + (documents - count + 0.5) / (count + 0.5))
 
 
 def scored(matched: Sequence[Matched], terms: Terms, statistics: Statistics, population: RowIds | None) -> Hits:
@@ -102,8 +98,7 @@ def _scored(matched: Matched, terms: Terms, statistics: Statistics, population: 
     damping = K1 * ((1.0 - B) + (B / mean) * lengths)
     scores = np.zeros(len(row_ids), np.float64)
     for line, weight in enumerate(terms.values()):
-        n = statistics.having[line]
-        idf = weight * math.log(1.0 + (statistics.documents - n + 0.5) / (n + 0.5)) * (K1 + 1.0)
+        idf = weight * inverse_frequency(statistics.documents, statistics.having[line]) * (K1 + 1.0)
         occurrences = counts[line].astype(np.float64)
         scores += idf * (occurrences / (occurrences + damping))
     return Hits(row_ids, scores)

@@ -1,0 +1,163 @@
+"""Ranking through a text index: it proposes rows, its proposals are provably enough, and they are scored anew.
+
+An index scores by the same formula, but counts rows that are gone and does not count those that came after it. How far
+that moves a score is bounded by what it counts; every row within that distance of its last place is taken. Rows that
+are not in it yet are read.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from omnigraph.query.search.columns import Piece
+from omnigraph.query.search.hits import Hits, RowIds
+from omnigraph.query.search.ranking import (
+    Matched,
+    Statistics,
+    Terms,
+    having,
+    inverse_frequency,
+    matched_rows,
+    scored,
+    size_of,
+)
+from omnigraph.query.search.text_parts import TextPart, make_text_part
+from omnigraph.storage import Table, scan_fragments
+from omnigraph.storage.analyser import tokens_of_words, words_of
+from omnigraph.storage.search import IndexedDocuments, indexed_documents, text_index, text_ranked, text_rows
+
+ROUNDING = 1e-5
+"""An index scores in single precision; scores that differ by less than this share are not told apart by it."""
+PROPOSED_MAX = 16_384
+"""So many rows may be too close to tell before the whole column is looked at instead."""
+FRESH_ROWS_MAX = 100_000
+"""So many rows may have come after the index before it is not asked any more."""
+KNOWN_INDEXES_MAX = 256
+
+
+@dataclass(slots=True)
+class IndexedText:
+    """The text index of one version of a table, and what was found out about it."""
+
+    column: str
+    counted: IndexedDocuments | None
+    """None: it finds rows, and is not asked to rank."""
+    fresh: TextPart | None
+    _having: dict[str, int] = field(default_factory=dict)
+
+    def ranked(self, table: Table, query: str, terms: Terms, population: RowIds | None, limit: int) -> Hits | None:
+        """The best rows of the population, and maybe more, scored; None when the index cannot tell."""
+        if self.counted is None:
+            return None
+        newer = [] if self.fresh is None else [matched_rows(Piece(self.fresh, None), terms)]
+        documents, tokens = (0, 0) if self.fresh is None else size_of(Piece(self.fresh, None))
+        indexed, later = self._in_index(table, query), having(newer, terms)
+        statistics = Statistics(
+            documents=self.counted.live_documents + documents,
+            tokens=self.counted.live_tokens + tokens,
+            having=tuple(a + b for a, b in zip(indexed, later, strict=True)),
+        )
+        if statistics.documents == 0:
+            return scored(newer, terms, statistics, population)
+        row_ids = self._proposed(table, query, population, limit, self._slack(statistics, indexed))
+        if row_ids is None:
+            return None
+        return scored([*newer, self._read(table, row_ids, terms)], terms, statistics, population)
+
+    def _slack(self, statistics: Statistics, indexed: tuple[int, ...]) -> float:
+        """What share of the index's last score a row must have, so that it may be among the best by ours.
+
+        A score is a sum of inverse frequency times density. Ours and the index's differ by a factor in each of them;
+        the least of these factors over the greatest is how far an order can be turned around.
+        """
+        counted = self.counted
+        assert counted is not None
+        low, high = 1.0, 1.0
+        if counted.tokens and statistics.tokens:
+            mean = (statistics.tokens / statistics.documents) / (counted.tokens / counted.documents)
+            low, high = min(1.0, mean), max(1.0, mean)
+        factors = [1.0]
+        for n, inside in zip(statistics.having, indexed, strict=True):
+            if inside:
+                ours = inverse_frequency(statistics.documents, n)
+                most = min(counted.documents, inside + counted.stale)
+                factors += [ours / inverse_frequency(counted.documents, count) for count in (inside, most)]
+        return low * min(factors) / (high * max(factors)) * (1.0 - ROUNDING)
+
+    def _proposed(self, table: Table, query: str, population: RowIds | None, limit: int, slack: float) -> RowIds | None:
+        proposed = limit + 16
+        while proposed <= PROPOSED_MAX:
+            row_ids, scores = text_ranked(table, self.column, query, proposed, population)
+            if len(row_ids) <= limit:
+                return row_ids
+            last = float(np.partition(scores, len(scores) - limit)[len(scores) - limit]) * slack
+            if len(row_ids) < proposed or float(scores.min()) < last:
+                return row_ids[scores >= last]
+            proposed *= 8
+        return None
+
+    def _read(self, table: Table, row_ids: RowIds, terms: Terms) -> Matched:
+        taken = table.take(row_ids.tolist(), [self.column, "_rowid"])
+        batches = taken.to_batches() or [pa.RecordBatch.from_pylist([], taken.schema)]
+        return matched_rows(Piece(make_text_part(batches, self.column), None), terms)
+
+    def _in_index(self, table: Table, query: str) -> tuple[int, ...]:
+        """How many rows of the index have each token of the query: those that a word of this token finds."""
+        words = words_of(query)
+        spelled: dict[str, str] = {}
+        for word, token in zip(words, tokens_of_words(words), strict=True):
+            if token is not None:
+                spelled.setdefault(token, word)
+        for token, word in spelled.items():
+            if token not in self._having:
+                self._having[token] = len(text_rows(table, self.column, word, indexed_only=True))
+        return tuple(self._having[token] for token in spelled)
+
+
+class IndexedTexts:
+    """What is known of the text indexes of the process, by table version and column. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._known: OrderedDict[tuple[str, int, str], IndexedText | None] = OrderedDict()
+
+    def of(self, table: Table, column: str) -> IndexedText | None:
+        """The index of a column, or None when it has none that can be used."""
+        key = (table.uri, table.version, column)
+        with self._lock:
+            if key in self._known:
+                return self._known[key]
+        known = _looked_at(table, column)
+        self._keep(key, known)
+        return known
+
+    def forget(self, table: Table, column: str) -> None:
+        """The index turned out to be broken: it counts as absent."""
+        self._keep((table.uri, table.version, column), None)
+
+    def _keep(self, key: tuple[str, int, str], known: IndexedText | None) -> None:
+        with self._lock:
+            self._known[key] = known
+            if len(self._known) > KNOWN_INDEXES_MAX:
+                self._known.popitem(last=False)
+
+
+def _looked_at(table: Table, column: str) -> IndexedText | None:
+    index = text_index(table, column)
+    if index is None:
+        return None
+    fresh = None
+    if index.fresh:
+        batches, rows = [], 0
+        for batch in scan_fragments(table, index.fresh, [column, "_rowid"]):
+            batches.append(batch)
+            rows += batch.num_rows
+            if rows > FRESH_ROWS_MAX:
+                return None
+        fresh = make_text_part(batches, column)
+    return IndexedText(column, indexed_documents(table, index), fresh)
