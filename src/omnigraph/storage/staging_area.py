@@ -65,6 +65,8 @@ class StagingFiles:
         """The columns of an Arrow file. Local files are mapped: only what is looked at is read, and nothing is kept."""
         source = self._input(name)
         reader = pa.ipc.open_file(source)
+        if columns is not None and self.root.is_local:
+            return reader.read_all().select(list(columns))
         if columns is not None:
             places = [reader.schema.get_field_index(column) for column in columns]
             reader = pa.ipc.open_file(source, options=pa.ipc.IpcReadOptions(included_fields=places))

@@ -35,7 +35,7 @@ def check_cardinality(edge: EdgeType, changes: ChangeSet, view: CommittedView) -
         return
     node_key = TableKey("node", edge.from_type)
     suspects = touched.take(pa.array(wrong))
-    gone = set(missing_nodes(suspects, node_key, changes.tables.get(node_key), view).to_pylist())
+    gone = set(missing_nodes([suspects], node_key, changes.tables.get(node_key), view).to_pylist())
     blamed = _blamed_rows(change, old, suspects)
     for place, position in enumerate(wrong.tolist()):
         source = suspects[place].as_py()

@@ -24,6 +24,8 @@ PROBE_CHUNK_KEYS = 8192
 PASS_FROM_KEYS = 4 * PROBE_CHUNK_KEYS
 """From so many keys on, one pass over the column is cheaper than the probes, unless the table is far larger."""
 PASS_ROWS_PER_KEY = 64
+PASS_BATCH_ROWS = 512 * 1024
+"""Rows at a time in such a pass: comparing a batch with many keys costs as much as the keys do."""
 
 _EDGE_COLUMNS = ("id", "src", "dst")
 Ids: TypeAlias = pa.Array | pa.ChunkedArray
@@ -52,6 +54,15 @@ class CommittedView:
         for batch in self._matching(key, ("id",), "id", wanted):
             found.update(batch.column("id").to_pylist())
         return found
+
+    def ids_missing(self, key: TableKey, ids: pa.Array) -> pa.Array:
+        """Which of these ids the table does not have, however many they are."""
+        if len(ids) <= PROBE_CHUNK_KEYS:
+            present = pa.array(sorted(self.ids_present(key, ids)), pa.string())
+        else:
+            batches = [batch.column("id") for batch in self._matching(key, ("id",), "id", ids)]
+            present = pa.chunked_array(batches, pa.string()).combine_chunks()
+        return ids.filter(pc.invert(pc.is_in(ids, value_set=present)))
 
     def ids(self, key: TableKey) -> Iterator[pa.Array]:
         """Every id of the table, batch by batch."""
@@ -146,7 +157,7 @@ class CommittedView:
             return iter(())
         table = self._storage.tables.open(self._pins[key])
         if predicate is None:
-            return table.scan(columns, use_index=False)
+            return table.scan(columns, use_index=False, batch_rows=PASS_BATCH_ROWS)
         return self._indexed(key, table, columns, predicate)
 
     def _indexed(
