@@ -21,6 +21,9 @@ settings.register_profile("suite", derandomize=True, deadline=None, print_blob=T
 settings.register_profile("soak", derandomize=False, deadline=None, print_blob=True, max_examples=1_000_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "suite"))
 
+# Every session that tests start: quick to be there rather than fast in the long run.
+os.environ.setdefault("OMNIGRAPH_SPARK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+
 
 @pytest.fixture(scope="session")
 def s3_server() -> Iterator[S3Server]:
@@ -52,7 +55,6 @@ def spark_session() -> Iterator[SparkSession]:
     """One JVM per test process, started when the first test asks for it: small, and quick rather than fast."""
     from omnigraph.pipeline.session import session, stop_session
 
-    os.environ.setdefault("OMNIGRAPH_SPARK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
     started = session("local[2]")
     started.conf.set("spark.sql.shuffle.partitions", "2")
     started.conf.set("spark.sql.adaptive.enabled", "false")
