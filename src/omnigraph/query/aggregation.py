@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from omnigraph.language.query.ir import Aggregate, Expr, PropAccess, QueryIR, Rank, Variable
 from omnigraph.query.evaluation import Evaluation
 from omnigraph.query.frames import Frame, Positions, Rows, Weights, frame_sum_is_exact
+from omnigraph.query.identity import entity_variable, identities, is_nested, restored
 from omnigraph.query.mentions import is_row_count, variables_of
 from omnigraph.storage.arrow_types import arrow_type
 
@@ -92,7 +93,8 @@ class Grouping:
     def _add(self, frame: Frame) -> None:
         buckets, firsts = self._group(frame)
         one_per_group = frame.take(firsts)
-        columns = {f"k{i}": self._key(expr, one_per_group) for i, expr in enumerate(self._keys)}
+        columns = {f"k{i}": identities(expr, one_per_group, self._evaluation) for i, expr in enumerate(self._keys)}
+        columns |= {f"w:{name}": pa.array(one_per_group.columns[name]) for name in self._witnesses()}
         for i, aggregate in enumerate(self._aggregates):
             if aggregate.distinct and aggregate.func in ("count", "sum", "avg"):
                 self._add_distinct(i, aggregate, frame, columns, buckets.per_row())
@@ -105,13 +107,6 @@ class Grouping:
         made = pa.table(columns)
         self._evaluation.guard.hold(made.nbytes)
         self._partials.append(made)
-
-    def _key(self, expr: Expr, frame: Frame) -> pa.Array:
-        """Nodes are grouped by their row numbers; their ids are read at the end."""
-        if isinstance(expr, Variable):
-            rows = frame.columns[expr.name]
-            return pa.array(rows, mask=rows < 0)
-        return self._evaluation.array(expr, frame)
 
     def _group(self, frame: Frame) -> tuple[Buckets, Positions]:
         """The group of every row, and the first row of every group."""
@@ -144,17 +139,22 @@ class Grouping:
 
     def _codes(self, expr: Expr, frame: Frame) -> Codes:
         """Equal values get equal numbers, NULL one of its own. Encoded per node when there are more rows than nodes."""
-        if isinstance(expr, Variable):
-            return frame.columns[expr.name].astype(np.int64) + 1
+        variable = entity_variable(expr)
+        if variable is not None:
+            return frame.columns[variable].astype(np.int64) + 1
         if isinstance(expr, PropAccess) and self._evaluation.view.is_resident:
             entities = self._evaluation.entities(expr.variable)
             rows = frame.columns[expr.variable]
             if len(rows) > entities.size and not (rows < 0).any():
                 if expr not in self._node_codes:
                     every = Frame(entities.size, {expr.variable: np.arange(entities.size, dtype=np.int32)})
-                    self._node_codes[expr] = _encoded(self._evaluation.array(expr, every))
+                    self._node_codes[expr] = _encoded(identities(expr, every, self._evaluation))
                 return self._node_codes[expr][rows]
-        return _encoded(self._evaluation.array(expr, frame))
+        return _encoded(identities(expr, frame, self._evaluation))
+
+    def _witnesses(self) -> list[str]:
+        """The variables of keys whose identity is not their value: the group keeps a row that has it."""
+        return sorted({name for expr in self._keys if is_nested(expr) for name in variables_of(expr)})
 
     def _partial(self, i: int, aggregate: Aggregate, frame: Frame, buckets: Buckets) -> dict[str, pa.Array]:
         weights = frame.weights
@@ -191,7 +191,7 @@ class Grouping:
         if isinstance(arg, Variable):
             pairs = _distinct_pairs(codes, frame.columns[arg.name])
         else:
-            values = self._evaluation.array(arg, frame)
+            values = identities(arg, frame, self._evaluation)
             pairs = pa.table({"group": codes, "value": values}).filter(values.is_valid())
             pairs = pairs.group_by(["group", "value"], use_threads=False).aggregate([])
         places = pairs["group"]
@@ -214,30 +214,29 @@ class Grouping:
             if isinstance(expr, Aggregate):
                 finished.append(self._finished(next(aggregates), expr, table, names))
             else:
-                finished.append(self._ids(expr, table[f"k{next(keys)}"].combine_chunks()))
+                finished.append(self._key_values(expr, table, f"k{next(keys)}"))
         best = table["best"].combine_chunks() if self._rank is not None else None
         return GroupedTable(finished, best, table.num_rows)
 
     def _combined(self, names: list[str]) -> pa.Table:
         whole = pa.concat_tables(self._partials, promote_options="permissive")
-        folds = []
-        for name in whole.column_names:
-            if name in names:
-                continue
-            number = int(name[1:]) if name[1:].isdigit() else -1
-            func = "sum"
-            if name == "best":
-                func = self._best
-            elif name.startswith("v") and self._aggregates[number].func in ("min", "max"):
-                func = self._aggregates[number].func
-            folds.append((name, func))
+        folds = [(name, self._fold(name)) for name in whole.column_names if name not in names]
         if not names:
-            columns = {
-                name: pa.array([getattr(pc, func)(whole[name]).as_py()], whole[name].type) for name, func in folds
-            }
-            return pa.table(columns)
+            folded = {name: getattr(pc, func)(whole[name]) for name, func in folds}
+            return pa.table({name: pa.repeat(value, 1) for name, value in folded.items()})
         grouped = whole.group_by(names, use_threads=False).aggregate(folds)
         return grouped.rename_columns([*names, *(name for name, _ in folds)])
+
+    def _fold(self, name: str) -> str:
+        """How the partial values of a column become one."""
+        if name == "best":
+            return self._best
+        if name.startswith("w:"):
+            return "max"  # any row of the group will do
+        if name.startswith("v"):
+            func = self._aggregates[int(name[1:])].func
+            return func if func in ("min", "max") else "sum"
+        return "sum"
 
     def _finished(self, i: int, aggregate: Aggregate, table: pa.Table, names: list[str]) -> pa.Array:
         if aggregate.distinct and aggregate.func in ("count", "sum", "avg"):
@@ -266,11 +265,12 @@ class Grouping:
             return pa.array([len(each) for each in values], pa.int64())
         return _sums_or_means(aggregate.func, [sum(each) for each in values], [len(each) for each in values])
 
-    def _ids(self, expr: Expr, column: pa.Array) -> pa.Array:
-        if not isinstance(expr, Variable):
-            return column
-        rows = column.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int32)
-        return self._evaluation.entities(expr.name).ids(rows)
+    def _key_values(self, expr: Expr, table: pa.Table, name: str) -> pa.Array:
+        if is_nested(expr):
+            rows = {each: table[f"w:{each}"].to_numpy().astype(np.int32) for each in variables_of(expr)}
+            return self._evaluation.array(expr, Frame(table.num_rows, rows))
+        kind = arrow_type(expr.type) if isinstance(expr, PropAccess) else None
+        return restored(expr, table[name].combine_chunks(), self._evaluation, kind)
 
     def _nothing(self) -> GroupedTable:
         """No rows at all: counts are 0, the rest is NULL; with keys there is no group."""

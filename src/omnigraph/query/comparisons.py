@@ -140,6 +140,11 @@ def _one_by_one(left: Operand, holds: Callable[[Any, Any], bool], right: Operand
     return np.fromiter((a is not None and b is not None and holds(a, b) for a, b in pairs), np.bool_, length)
 
 
+def repeated(value: pa.Scalar, length: int) -> pa.Array:
+    """One value, so many times. (Arrow's own cannot repeat a list no times.)"""
+    return pa.repeat(value, length) if length else pa.array([], value.type)
+
+
 def listed(value: Operand, length: int) -> list[Any]:
     return [value.as_py()] * length if isinstance(value, pa.Scalar) else value.to_pylist()
 
@@ -149,7 +154,7 @@ def _contains(lists: Operand, items: Operand, length: int) -> Mask:
     if isinstance(lists, pa.Scalar):
         if not lists.is_valid:
             return np.zeros(length, np.bool_)
-        lists = pa.array([lists.as_py()] * length, lists.type)
+        lists = repeated(lists, length)
     elements, parents = pc.list_flatten(lists), pc.list_parent_indices(lists)
     spread = items if isinstance(items, pa.Scalar) else items.take(parents)
     equal = compare(elements, "eq", spread, len(elements))

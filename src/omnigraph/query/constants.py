@@ -6,11 +6,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from omnigraph.language.query.ir import Literal, Param
+from omnigraph.language.query.ir import Expr, Literal, Param, PropAccess
 from omnigraph.language.query.literals import DateLit, DateTimeLit, ListLit, LiteralValue, NullLit
 from omnigraph.language.query.params import BoundParams
-from omnigraph.model.types import PropType
-from omnigraph.model.values import parse_date, parse_datetime
+from omnigraph.model.types import PropType, Scalar
+from omnigraph.model.values import parse_date, parse_datetime, to_single
 from omnigraph.storage.arrow_types import arrow_type
 
 _I64_MAX = 2**63 - 1
@@ -34,6 +34,15 @@ def plain(value: LiteralValue) -> Any:
 def constant(expr: Literal | Param, bound: BoundParams) -> Any:
     """The plain value of a literal or parameter."""
     return plain(expr.value if isinstance(expr, Literal) else bound[expr.name])
+
+
+def beside(value: Any, other: Expr) -> Any:
+    """A constant as it is compared with another expression: beside an F32 property it is rounded to F32 first."""
+    if value is None or not isinstance(other, PropAccess) or other.type.scalar is not Scalar.F32:
+        return value
+    if isinstance(value, list):
+        return [beside(each, other) for each in value]
+    return to_single(float(value))
 
 
 def scalar(value: Any, declared: PropType) -> pa.Scalar:

@@ -30,8 +30,8 @@ from omnigraph.language.query.ir import (
 from omnigraph.language.query.params import BoundParams
 from omnigraph.model.errors import Internal
 from omnigraph.model.identifiers import EntityKind
-from omnigraph.query.comparisons import Operand, compare, is_member
-from omnigraph.query.constants import constant, scalar
+from omnigraph.query.comparisons import Operand, compare, is_member, repeated
+from omnigraph.query.constants import beside, constant, scalar
 from omnigraph.query.entities import Entities
 from omnigraph.query.frames import Frame, Mask, Rows
 from omnigraph.query.limits import Guard
@@ -93,7 +93,7 @@ class Evaluation:
         """The same, with the one value of a scalar repeated."""
         value = self.values(expr, frame)
         if isinstance(value, pa.Scalar):
-            return pa.array([value.as_py()] * frame.length, value.type) if frame.length else pa.array([], value.type)
+            return repeated(value, frame.length)
         return value
 
     def _object(self, expr: EntityObject, frame: Frame) -> pa.Array:
@@ -146,16 +146,27 @@ class Evaluation:
                 nulls = self._null_mask(value, frame)
                 return ~nulls if negated else nulls
             case InList(value=value, members=(Literal() | Param()) as members):
-                listed: Any = constant(members, self.bound)
+                listed: Any = beside(constant(members, self.bound), value)
                 return is_member(self.values(value, frame), listed or [], frame.length)
             case InList(value=value, members=members):
-                return compare(self.values(members, frame), "contains", self.values(value, frame), frame.length)
+                sides = self._side(members, value, frame), self._side(value, members, frame)
+                return compare(sides[0], "contains", sides[1], frame.length)
             case Filter(left=Variable(name=one), op="eq", right=Variable(name=other)) if self._same_type(one, other):
                 left, right = frame.columns[one], frame.columns[other]
                 same: Mask = (left == right) & (left >= 0)
                 return same
             case Filter(left=left_expr, op=op, right=right_expr):
-                return compare(self.values(left_expr, frame), op, self.values(right_expr, frame), frame.length)
+                left_side, right_side = (
+                    self._side(left_expr, right_expr, frame),
+                    self._side(right_expr, left_expr, frame),
+                )
+                return compare(left_side, op, right_side, frame.length)
+
+    def _side(self, expr: Expr, other: Expr, frame: Frame) -> Operand:
+        """One side of a comparison; a constant as the other side wants it."""
+        if isinstance(expr, Literal | Param):
+            return scalar(beside(constant(expr, self.bound), other), expr.type)
+        return self.values(expr, frame)
 
     def _null_mask(self, value: Expr, frame: Frame) -> Mask:
         if isinstance(value, Variable):

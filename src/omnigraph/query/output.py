@@ -11,18 +11,17 @@ import pyarrow as pa
 from omnigraph.language.query.describe import Column
 from omnigraph.language.query.ir import (
     AliasRef,
-    EntityObject,
     Expr,
     Nearest,
     QueryIR,
     Rank,
     Rrf,
-    Variable,
 )
 from omnigraph.language.query.params import BoundParams, row_count
 from omnigraph.query.aggregation import Grouping
 from omnigraph.query.evaluation import Evaluation
 from omnigraph.query.frames import Frame, Positions, joined
+from omnigraph.query.identity import identities, value_identities
 from omnigraph.query.limits import MORSEL_ROWS
 from omnigraph.query.mentions import variables_of
 from omnigraph.query.ordering import SortColumn, candidates, sorted_places
@@ -201,7 +200,7 @@ class Output:
             if not frame.length:
                 continue
             frame = Frame(frame.length, frame.columns)
-            keys = pa.table([self._identity(expr, frame) for expr in exprs], names=_names(exprs))
+            keys = pa.table([identities(expr, frame, self.evaluation) for expr in exprs], names=_names(exprs))
             places = first_places(keys)
             part = (frame.take(places), keys.take(pa.array(places)))
             self.evaluation.guard.hold(part[0].nbytes + part[1].nbytes)
@@ -215,24 +214,12 @@ class Output:
             frame = frame.take(first_places(pa.concat_tables([part[1] for part in held])))
         return self._ordered(self._projected(frame), None)
 
-    def _identity(self, expr: Expr, frame: Frame) -> pa.Array:
-        if isinstance(expr, Variable):
-            return pa.array(frame.columns[expr.name])
-        if isinstance(expr, EntityObject):
-            return pa.array(frame.columns[expr.variable])
-        return self.evaluation.array(expr, frame)
-
 
 def first_places(keys: pa.Table) -> Positions:
     """The first place of every distinct row, in order. NULL equals NULL."""
     if not keys.num_columns or not keys.num_rows:
         return np.zeros(min(1, keys.num_rows), np.int64)
-    if any(pa.types.is_nested(field.type) for field in keys.schema):
-        seen: dict[str, int] = {}
-        for place, row in enumerate(keys.to_pylist()):
-            seen.setdefault(repr(row), place)
-        return np.fromiter(seen.values(), np.int64, len(seen))
-    if keys.num_columns == 1 and pa.types.is_int32(keys.schema.field(0).type):
+    if keys.num_columns == 1 and pa.types.is_int32(keys.schema.field(0).type) and not keys.column(0).null_count:
         _, first = np.unique(keys.column(0).to_numpy(), return_index=True)
         return np.sort(first).astype(np.int64)
     numbered = keys.append_column("__place", pa.array(np.arange(keys.num_rows)))
@@ -241,7 +228,8 @@ def first_places(keys: pa.Table) -> Positions:
 
 
 def _unique(table: pa.Table) -> pa.Table:
-    return table.take(pa.array(first_places(table.rename_columns(_names(table.column_names)))))
+    keys = [value_identities(column.combine_chunks()) for column in table.columns]
+    return table.take(pa.array(first_places(pa.table(keys, names=_names(table.column_names)))))
 
 
 def _names(items: list[Expr] | list[str]) -> list[str]:

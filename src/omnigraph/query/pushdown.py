@@ -12,7 +12,7 @@ from omnigraph.language.schema.catalog import NodeType
 from omnigraph.model.types import Scalar
 from omnigraph.model.values import canonical_text
 from omnigraph.query.comparisons import fit
-from omnigraph.query.constants import constant
+from omnigraph.query.constants import beside, constant
 from omnigraph.storage import AnyOf, Compare, IsNull, Not, OneOf, Predicate
 from omnigraph.storage.arrow_types import arrow_type
 
@@ -74,11 +74,11 @@ def _sides(condition: Condition, bound: BoundParams) -> tuple[PropAccess, str, A
     """A condition of one property and one constant, the property on the left."""
     match condition:
         case InList(value=PropAccess() as access, members=(Literal() | Param()) as members):
-            return access, "in", constant(members, bound)
+            return access, "in", beside(constant(members, bound), access)
         case Filter(left=PropAccess() as access, op=op, right=(Literal() | Param()) as right) if op in _SIGNS:
-            return access, op, constant(right, bound)
+            return access, op, beside(constant(right, bound), access)
         case Filter(left=(Literal() | Param()) as left, op=op, right=PropAccess() as access) if op in _SIGNS:
-            return access, _SWAPPED[op], constant(left, bound)
+            return access, _SWAPPED[op], beside(constant(left, bound), access)
         case _:
             return None
 

@@ -128,20 +128,23 @@ def json_values(column: pa.ChunkedArray, declared: PropType) -> list[Json]:
 
 def stored_values(column: pa.ChunkedArray) -> list[Any]:
     """Python values in their stored form: dates as numbers."""
-    return list(_numbers(column).to_pylist())
+    return [value for chunk in column.chunks for value in plain_numbers(chunk).to_pylist()]
 
 
-def _numbers(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    kind = column.type
+def plain_numbers(values: pa.Array) -> pa.Array:
+    """The same with days and milliseconds for dates and times: as Python values these would lose what they count."""
+    kind = values.type
     if pa.types.is_date32(kind):
-        return column.cast(pa.int32())
+        return values.view(pa.int32())
     if pa.types.is_date64(kind):
-        return pa.chunked_array([chunk.view(pa.int64()) for chunk in column.chunks], pa.int64())
-    if pa.types.is_list(kind) and pa.types.is_date32(kind.value_type):
-        return column.cast(pa.list_(pa.int32()))
-    if pa.types.is_list(kind) and pa.types.is_date64(kind.value_type):
-        return column.cast(pa.list_(pa.timestamp("ms"))).cast(pa.list_(pa.int64()))
-    return column
+        return values.view(pa.int64())
+    if pa.types.is_list(kind) and pa.types.is_date(kind.value_type):
+        if values.offset:
+            values = pa.concat_arrays([values])  # a slice keeps the offsets of the whole
+        items = plain_numbers(values.values)
+        gone = values.is_null() if values.null_count else None
+        return pa.ListArray.from_arrays(values.offsets, items, mask=gone)
+    return values
 
 
 def _entities(column: pa.ChunkedArray, expr: EntityObject) -> list[Json]:
