@@ -30,6 +30,12 @@ class SparkMasterUnusable(BadRequest):
     """A master that names no cluster that could be used."""
 
 
+class SparkUnreachable(Unreachable):
+    """A master that does not answer."""
+
+    _hint = "check the address and that the cluster runs, or use local[*]"
+
+
 @dataclass(frozen=True, slots=True)
 class Java:
     """A runtime: its program and its version."""

@@ -11,6 +11,7 @@ import logging
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -21,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from omnigraph.model.errors import OmniGraphError
-from omnigraph.pipeline.java import ClassArchive, SparkMasterUnusable, class_archive, require_java
+from omnigraph.pipeline.java import ClassArchive, SparkMasterUnusable, SparkUnreachable, class_archive, require_java
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -36,6 +37,7 @@ TASK_ATTEMPTS = 4
 """A lost task is tried again; plain `local[N]` would not."""
 LOG_TAIL_LINES = 30
 CLOSING_S_MAX = 60.0
+CONNECT_S_MAX = 5.0
 
 _CONNECT_PACKAGES = {"grpc": "grpcio", "grpc_status": "grpcio-status", "google.rpc": "googleapis-common-protos"}
 _LOCAL = re.compile(r"local(?:\[(\*|\d+)(?:,(\d+))?\])?")
@@ -131,6 +133,24 @@ def normal_master(master: str) -> str:
     return f"local[{count},{found.group(2) or TASK_ATTEMPTS}]"
 
 
+def require_reachable(master: str) -> None:
+    """Refuses a master that nobody answers for. Spark itself would try for a minute."""
+    found = re.match(r"(spark|sc)://([^/;]+)", master)
+    if found is None:
+        return
+    port = 7077 if found.group(1) == "spark" else 15002
+    failures = []
+    for address in found.group(2).split(","):
+        host, _, given = address.rpartition(":") if ":" in address else (address, "", "")
+        try:
+            socket.create_connection((host, int(given or port)), timeout=CONNECT_S_MAX).close()
+        except (OSError, ValueError) as error:
+            failures.append(f"{address}: {error}")
+        else:
+            return
+    raise SparkUnreachable(f"no Spark master answers at '{master}' ({'; '.join(failures)})")
+
+
 def heap_mb() -> int:
     """Rows stay out of the JVM, so it needs little: an eighth of the machine, between one and four gigabytes."""
     try:
@@ -142,10 +162,11 @@ def heap_mb() -> int:
 
 def _start(master: str) -> SparkSession:
     global _ours
+    wanted = normal_master(master)
     if master.startswith("sc://"):
         return _connect(master)
-    wanted = normal_master(master)
     java = require_java()
+    require_reachable(master)
     scratch = Path(tempfile.mkdtemp(prefix="omnigraph-spark-"))
     try:
         _ours = _launch(wanted, scratch, java)
@@ -215,6 +236,7 @@ def _connect(master: str) -> SparkSession:
             f"'{master}' is a Spark Connect server, and this installation cannot speak to one",
             f"pip install 'pyspark[connect]' (missing: {', '.join(missing)})",
         )
+    require_reachable(master)
     from pyspark.sql import SparkSession as Session
 
     try:
