@@ -5,6 +5,10 @@ from __future__ import annotations
 import datetime
 import gzip
 import json
+import os
+import signal
+import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -164,3 +168,27 @@ def test_an_export_on_spark_is_that_of_this_process(spark: SparkSession, tmp_pat
     for name in here.files:
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
     assert steps[-1] == ("export", len(here.files), len(here.files))
+
+
+def test_ctrl_c_cancels_a_load_on_spark_and_leaves_nothing(spark: SparkSession, tmp_path: Path) -> None:
+    graph = fx(tmp_path / "g.omni")
+    head, stop = graph.snapshot().commit_id, str(tmp_path / "stop")
+
+    def endless(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for _ in batches:
+            deadline = time.monotonic() + 120
+            while not os.path.exists(stop) and time.monotonic() < deadline:
+                time.sleep(0.05)
+            yield pa.record_batch({"name": ["late"]})
+
+    def interrupt(_stage: str, _done: int, _total: int) -> None:
+        if not Path(stop).exists():
+            Path(stop).touch()
+            os.kill(os.getpid(), signal.SIGINT)
+
+    frame = spark.range(1).mapInArrow(endless, "name string")
+    with pytest.raises(KeyboardInterrupt):
+        ogs.load(frame, graph, mode="append", type="Person", progress=interrupt)
+    assert graph.snapshot().commit_id == head
+    assert left_behind(graph) == []
+    assert spark.range(3).count() == 3  # the session goes on
