@@ -19,6 +19,8 @@ from query.differential.queries import RandomQuery, random_query
 from query.differential.shrink import shrink
 
 MODES = ("indexed", "csr")
+EXPLAIN_EVERY = 5
+"""So many queries are also explained and analysed."""
 Ask = Callable[[RandomQuery, str], list[list[Any]]]
 
 
@@ -133,7 +135,17 @@ def run_trials(graph_seed: int, queries: int, folder: Path, seen: Counter[str]) 
             if (bad := mismatch(graph, query, answer, mode, ask)) is not None:
                 found.append(bad)
                 break
+        if seen["answered"] % EXPLAIN_EVERY == 0:
+            seen["explained"] += 1
+            assert _explained_rows(made, query) == len(answer.kept) or found, query.text
         if len(found) >= 3:
             break
     made.close()
     return found
+
+
+def _explained_rows(graph: Graph, query: RandomQuery) -> int | None:
+    """The number of rows that an analysed plan reports."""
+    plan = graph.explain(query.text, {**query.given, NOW: PINNED}, analyze=True)
+    assert plan.text
+    return plan.rows
