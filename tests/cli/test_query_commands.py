@@ -240,6 +240,10 @@ def test_query_within_its_timeout_answers(shelf: Reader) -> None:
     assert shelf.json(f"{ALL} --timeout 60")["row_count"] == 3
 
 
+def test_query_beyond_its_timeout_is_ended_as_a_limit(shelf: Reader) -> None:
+    assert shelf.json(f"{ALL} --timeout 0.000000001", 6)["error"]["code"] == "query_timeout"
+
+
 def test_table_follows_the_configured_width_and_layout(shelf: Reader) -> None:
     shelf.configure("defaults: {table_max_column_width: 10, table_cell_layout: truncate}\n")
     assert shelf(ALL).stdout.splitlines()[-1] == "The Left …"
