@@ -50,8 +50,11 @@ def scalar(value: Any, declared: PropType) -> pa.Scalar:
     kind = arrow_type(declared)
     if isinstance(value, int) and not isinstance(value, bool) and pa.types.is_integer(kind):
         kind = pa.int64() if value <= _I64_MAX else pa.uint64()
+    if isinstance(value, float) and not pa.types.is_floating(kind):
+        kind = pa.float64()  # an integer that was rounded for its other side
     if isinstance(value, list):
-        return pa.scalar(value, kind)
+        rounded = any(isinstance(each, float) for each in value)
+        return pa.scalar(value, pa.list_(pa.float64()) if rounded else kind)
     if pa.types.is_date64(kind) and value is not None:
         return pa.scalar(value, pa.int64()).cast(pa.date64())
     if pa.types.is_date32(kind) and value is not None:
