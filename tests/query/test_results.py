@@ -93,7 +93,7 @@ def test_a_whole_entity_is_an_object_with_its_id_first(graph: Graph, mode: Any) 
     text = 'query q() { match { $d: Doc { slug: "a" } $d $c:cites $e } return { $d.* as d, $c.* as c, $e.* as e } }'
     (row,) = graph.query(text, mode=mode).rows()
     assert row["d"] == WHOLE_A
-    assert list(row["d"])[0] == "id"
+    assert next(iter(row["d"])) == "id"
     assert row["c"] == {"id": "c1", "from": "a", "to": "b", "day": "2000-01-02", "note": "see"}
     assert row["e"]["pages"] is None
 
@@ -131,7 +131,7 @@ def test_arrow_keeps_the_stored_types_also_when_there_are_no_rows(graph: Graph, 
 def test_pandas_gets_a_data_frame(graph: Graph) -> None:
     frame = graph.query(BY_SLUG, s="a").to_pandas()
     assert frame["d.slug"].tolist() == ["a"]
-    assert frame["d.at"][0].to_pydatetime() == datetime.datetime(2024, 2, 29, 12, 34, 56, 789000)
+    assert frame["d.at"][0].isoformat(timespec="milliseconds") == "2024-02-29T12:34:56.789"
 
 
 def test_polars_that_is_missing_is_named_with_the_way_to_get_it(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -150,7 +150,7 @@ def test_a_notebook_sees_a_table_with_escaped_text(graph: Graph) -> None:
 
 
 def test_the_times_of_lists_and_groups_keep_their_milliseconds(graph: Graph, mode: Any) -> None:
-    text = "query q() { match { $d: Doc } return { $d.at, $d.times, count($d) as n } order { n, d.at } }"
+    text = "query q() { match { $d: Doc } return { $d.at, $d.times, count($d) as n } order { n, $d.at } }"
     rows = graph.query(text, mode=mode).rows()
     assert rows[1] == {"d.at": "2024-02-29T12:34:56.789Z", "d.times": ["1969-12-31T23:59:59.999Z"], "n": 1}
 
