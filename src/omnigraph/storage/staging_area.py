@@ -204,7 +204,7 @@ def _tracked(storage: GraphStorage, table_path: str) -> set[str]:
     """The data files, and the folders of their blobs, that any version of this lineage names."""
     with translated(table_path):
         handle = storage.handles.open_for_change(table_path, None)
-        paths = handle.tracked_files()["path"].to_pylist()
+        paths = handle.tracked_files().read_all()["path"].to_pylist()
     names = {str(path).rsplit("/", 1)[-1] for path in paths}
     return names | {os.path.splitext(name)[0] for name in names}
 
