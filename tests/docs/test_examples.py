@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent.parent
-PAGES = ["README.md", "docs/writing.md", "docs/querying.md", "docs/spark.md"]
+PAGES = ["README.md", "docs/writing.md", "docs/querying.md", "docs/search.md", "docs/spark.md"]
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -22,6 +22,7 @@ def blocks(page: str, language: str) -> list[str]:
 @pytest.mark.parametrize("page", PAGES)
 def test_the_python_of_a_page_runs_to_its_end(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OMNIGRAPH_EMBED_PROVIDER", "")  # a page may choose one; afterwards nobody has
     scope: dict[str, object] = {}
     found = blocks(page, "python")
     assert found
