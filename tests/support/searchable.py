@@ -26,7 +26,7 @@ VECTOR_INDEX = IndexSpec("emb", "IVF_FLAT", "emb_idx", (("num_partitions", 1), (
 class Documents:
     """Documents by slug, and their table at the newest version."""
 
-    def __init__(self, path: Path, rows: Iterable[Mapping[str, Any]] = (), schema: str = SCHEMA) -> None:
+    def __init__(self, path: Path | str, rows: Iterable[Mapping[str, Any]] = (), schema: str = SCHEMA) -> None:
         self.graph = Graph.init(str(path), schema, durability="os")
         self.put(rows)
 

@@ -6,7 +6,7 @@ themselves, so that they are the same with and without an index.
 
 from __future__ import annotations
 
-import os
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -175,7 +175,7 @@ def _text_scan(
 
 
 def indexed_documents(table: Table, index: SearchIndex) -> IndexedDocuments | None:
-    """What the index counts; None when it does not tell: an older form, or files that are not on this machine."""
+    """What the index counts; None when it does not tell: it is of an older form, or its files are not found."""
     if index.version < ANALYSER_INDEX_VERSION:
         return None
     counts = np.zeros(4, np.int64)
@@ -193,14 +193,18 @@ def indexed_documents(table: Table, index: SearchIndex) -> IndexedDocuments | No
 
 
 def _lengths(table: Table, segment: str) -> pa.Table | None:
-    """The rows of a segment and their lengths. Its files lie in the lineage that built it, on a local disk."""
+    """The rows of a segment and their lengths. Its files lie in the lineage that built it: this one, or the table's."""
+    options = table.handle.latest_storage_options()
     for base in dict.fromkeys((table.uri, table.base_uri)):
-        folder = os.path.join(base, "_indices", segment)
-        if os.path.isdir(folder):
-            names = sorted(name for name in os.listdir(folder) if name.endswith("docs.lance"))
+        folder = f"{base}/_indices/{segment}"
+        try:
             with translated(table.uri):
-                parts = [LanceFileReader(os.path.join(folder, name)).read_all().to_table() for name in names]
-            return pa.concat_tables(parts) if parts else None
+                said = LanceFileReader(f"{folder}/metadata.lance", options).metadata().schema.metadata
+                files = [f"{folder}/part_{number}_docs.lance" for number in json.loads(said[b"partitions"])]
+                parts = [LanceFileReader(path, options).read_all().to_table() for path in files]
+        except (OmniGraphError, KeyError):
+            continue
+        return pa.concat_tables(parts) if parts else None
     return None
 
 

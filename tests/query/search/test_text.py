@@ -16,6 +16,7 @@ from omnigraph.storage import fragment_states, open_storage
 from omnigraph.storage.index_builds import IndexBuild, build_segments, stage_segments
 from omnigraph.storage.search import IndexedDocuments, indexed_documents, text_index, text_ranked, text_rows
 from support.rust_graphs import rust_graph
+from support.s3_server import S3Server
 from support.searchable import TEXT_INDEX, Documents, forget_columns
 
 LIBRARY = [
@@ -322,3 +323,21 @@ def test_text_indexes_of_the_rust_binary_give_the_answers_of_a_scan(graph: str, 
                     )
                     searched += bool(by_index)
         assert searched
+
+
+@pytest.mark.s3
+def test_an_index_on_s3_ranks_as_one_on_a_disk_does(
+    s3: S3Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    documents = Documents(s3.uri(f"{tmp_path.name}/g"), LIBRARY)
+    documents.graph.ensure_indices()
+    documents.put([{"slug": "d7", "title": "Graph Walks"}])
+    documents.graph.ensure_indices()
+    table = documents.table()
+    index = text_index(table, "title")
+    assert index is not None
+    assert len(index.segments) == 2
+    assert indexed_documents(table, index) == IndexedDocuments(5, 10, 5, 10)
+    hits = ways(monkeypatch, documents, lambda t, i: bm25(t, "title", "graph search", None, limit=2, use_index=i))
+    orders = [ranked(documents, each) for each in hits]
+    assert orders[0] == orders[1] == orders[2]
