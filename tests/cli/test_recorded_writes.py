@@ -21,7 +21,7 @@ BAD = {
 EXITS = {"already has this id": 5}
 """Errors that have a number of their own here."""
 
-ADDED = ("engine",)
+ADDED = ("engine", "files", "bytes", "seconds")
 """Members that this command line adds to a document."""
 
 ONLY_THERE = ("butler",)

@@ -78,7 +78,7 @@ def case_12(empty: Desk) -> None:
     outcome = empty(f"{LOAD} --json")
     document = json.loads(outcome.stdout)
     contract = ["uri", "branch", "mode", "branch_created", "nodes", "edges", "total_entities", "commit"]
-    assert list(document) == [*contract, "engine"]
+    assert list(document) == [*contract, "engine", "files", "bytes", "seconds"]
     assert document["total_entities"] == 9
     assert document["nodes"] == [counted("Author", 2), counted("Book", 3)]
     assert document["edges"] == [counted("Cites", 1), counted("Wrote", 3)]

@@ -21,7 +21,7 @@ from omnigraph.history import Snapshot
 from omnigraph.history.export import exported_tables, has_foreign_commits
 from omnigraph.history.json_lines import Dates
 from omnigraph.model.errors import BadRequest, Json
-from omnigraph.pipeline.export_folder import ExportFolder
+from omnigraph.pipeline.export_folder import MANIFEST_FILE, SCHEMA_FILE, ExportFolder
 from omnigraph.pipeline.export_parts import ExportFormat, Part, PartItem, write_part
 from omnigraph.pipeline.run import Progress as ExportProgress
 from omnigraph.pipeline.run import run
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
 __all__ = ["ExportFormat", "ExportProgress", "ExportResult", "export_to"]
 
-MANIFEST_FILE = "_manifest.json"
-SCHEMA_FILE = "_schema.pg"
 LOCAL_ROWS_MAX = 5_000_000
 """Up to so many rows an export that may choose runs in this process: starting Spark would take longer."""
 

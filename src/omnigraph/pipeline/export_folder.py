@@ -14,6 +14,11 @@ from pyarrow import fs
 from omnigraph.model.errors import BadRequest, Unreachable
 from omnigraph.storage.root import s3_options
 
+MANIFEST_FILE = "_manifest.json"
+SCHEMA_FILE = "_schema.pg"
+EXPORTED_NAMES = ("nodes", "edges", SCHEMA_FILE, MANIFEST_FILE)
+"""What an export puts into its folder."""
+
 
 @dataclass(frozen=True, slots=True)
 class ExportFolder:
@@ -70,10 +75,14 @@ class ExportFolder:
             sink.write(content)
 
     def discard(self) -> None:
-        """Empties the folder again after a failure. It was empty when the export began."""
+        """Takes away what an export writes, after it failed. The folder was empty when it began."""
         files, base = self._open()
-        with suppress(OSError):
-            files.delete_dir_contents(base, missing_dir_ok=True)
+        for info in files.get_file_info([f"{base}/{name}" for name in EXPORTED_NAMES]):
+            with suppress(OSError):
+                if info.type is fs.FileType.Directory:
+                    files.delete_dir(info.path)
+                elif info.type is fs.FileType.File:
+                    files.delete_file(info.path)
 
     def _open(self) -> tuple[Any, str]:
         if self.is_local:

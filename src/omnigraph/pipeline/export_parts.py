@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 
 from omnigraph.history.export import exported_columns, present_properties
 from omnigraph.history.json_lines import Dates, LineWriter
+from omnigraph.history.ordered_scan import SCAN_BATCH_ROWS
 from omnigraph.language.schema.catalog import EdgeType, NodeType
 from omnigraph.pipeline.export_columns import csv_header, csv_lines, parquet_batch, parquet_schema
 from omnigraph.pipeline.export_folder import ExportFolder
@@ -54,7 +55,8 @@ def write_part(item: PartItem) -> Part:
     table = _storage(item.graph).tables.open(item.pin)
     properties = present_properties(item.entity, table)
     writer = LineWriter(item.entity, properties, item.dates, table, item.nothing_is_null)
-    batches = scan_group(table, item.fragments, exported_columns(item.entity, properties))
+    columns = exported_columns(item.entity, properties)
+    batches = scan_group(table, item.fragments, columns, batch_rows=SCAN_BATCH_ROWS)
     blobs = [prop.name for prop in properties if prop.type.is_blob]
     parts = (part for batch in batches for part in split_by_blob_bytes(batch, blobs))
     with item.folder.writing(item.file) as sink:

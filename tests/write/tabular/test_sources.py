@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import datetime
 import gzip
 import json
@@ -13,6 +14,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from omnigraph.language import compile_schema
 from omnigraph.language.schema.catalog import Catalog
@@ -26,6 +29,7 @@ from omnigraph.write.tabular.arrow_values import json_values
 from omnigraph.write.tabular.csv_items import csv_items
 from omnigraph.write.tabular.csv_rows import Dialect
 from omnigraph.write.tabular.files import SourceFile
+from omnigraph.write.tabular.json_items import json_items
 
 SCHEMA = """
 node Person { name: String @key  age: I32?  country: String? }
@@ -102,12 +106,68 @@ def test_a_csv_file_in_parts_is_the_whole_file(tmp_path: Path, catalog: Catalog)
         assert [each for item in parts for each in item.records(catalog)] == whole
 
 
-def test_a_csv_file_with_quotes_is_one_part(tmp_path: Path, catalog: Catalog) -> None:
+CELLS = st.lists(
+    st.tuples(st.text(st.sampled_from('ab,"\n\ré'), min_size=1, max_size=5), st.integers(0, 99)), max_size=12
+)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(cells=CELLS, stray=st.booleans(), quoting=st.sampled_from([csv.QUOTE_MINIMAL, csv.QUOTE_ALL]))
+def test_cells_that_span_lines_stay_whole_wherever_the_file_is_cut(
+    tmp_path: Path, catalog: Catalog, cells: list[tuple[str, int]], stray: bool, quoting: Any
+) -> None:
+    path = tmp_path / "Person.csv"
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, quoting=quoting, lineterminator="\n")
+        writer.writerow(["name", "age"])
+        writer.writerows(cells)
+        if stray:
+            file.write('5" pipe,1\nx,2\n')
+    mapping = read_mappings(None, catalog, type_name="Person").only
+    assert mapping is not None
+    source = SourceFile.below(str(tmp_path), str(path))
+    (whole,) = csv_items(source, mapping, Dialect())
+    for size in (1, 3, 8, 20):
+        parts = csv_items(source, mapping, Dialect(), split_bytes=size)
+        assert [each for item in parts for each in item.records(catalog)] == list(whole.records(catalog))
+
+
+def test_a_csv_file_with_quoted_cells_has_several_parts(tmp_path: Path, catalog: Catalog) -> None:
     path = tmp_path / "Person.csv"
     path.write_text("name,age\n" + '"a\nb",1\n' * 20)
     mapping = read_mappings(None, catalog, type_name="Person").only
     assert mapping is not None
-    assert len(csv_items(SourceFile.below(str(tmp_path), str(path)), mapping, Dialect(), split_bytes=10)) == 1
+    parts = csv_items(SourceFile.below(str(tmp_path), str(path)), mapping, Dialect(), split_bytes=40)
+    assert len(parts) > 3
+    assert [each.line for each in parts[-1].records(catalog)][-1] == 40
+
+
+def test_json_lines_in_parts_are_the_whole_file_and_an_array_is_one_part(tmp_path: Path, catalog: Catalog) -> None:
+    mapping = read_mappings(None, catalog, type_name="Person").only
+    assert mapping is not None
+    path = tmp_path / "people.json"
+    path.write_text("".join(f'{{"name": "p{number}"}}\n\n' for number in range(50)))
+    (whole,) = json_items(str(path), mapping)
+    for size in (1, 30, 500):
+        parts = json_items(str(path), mapping, split_bytes=size)
+        assert [each for item in parts for each in item.records(catalog)] == list(whole.records(catalog))
+        assert len(parts) > 1
+    write_array(path)
+    assert len(json_items(str(path), mapping, split_bytes=5)) == 1
+
+
+def test_a_member_that_the_mapping_fills_otherwise_is_not_lost_in_silence(tmp_path: Path, catalog: Catalog) -> None:
+    (tmp_path / "x.json").write_text(
+        '{"who": "a", "from": "b", "to": "c"}\n{"who": "a", "to": "c", "since": "2026-01-01"}\n'
+    )
+    document = {"edge": "Knows", "from": "who", "constants": {"since": "2025-01-01"}}
+    first, second = read(source_items([tmp_path / "x.json"], "json", read_mappings(document, catalog)), catalog)
+    assert isinstance(first, Unreadable)
+    assert isinstance(second, Unreadable)
+    assert first.violation.message == "member 'from' is neither mapped nor ignored"
+    ignoring = read_mappings(document | {"ignore": ["*"]}, catalog)
+    kept = read(source_items([tmp_path / "x.json"], "json", ignoring), catalog)
+    assert [(each.src, each.data) for each in kept if isinstance(each, Record)] == [("a", {"since": "2025-01-01"})] * 2
 
 
 def test_rows_that_do_not_fit_are_told_with_their_line(tmp_path: Path, catalog: Catalog) -> None:

@@ -227,6 +227,9 @@ def _document(target: Target, result: LoadResult, base: str | None, on_error: st
     if result.dry_run:
         document["dry_run"] = True
     document["engine"] = result.engine
+    if result.report is not None:
+        report = result.report.to_json()
+        document |= {name: report[name] for name in ("files", "bytes", "seconds")}
     return document
 
 

@@ -1,4 +1,4 @@
-"""CSV as work items: a file, or the parts of a large one that has no quotes at all, where every line end ends a row."""
+"""CSV as work items: a file, or the parts of a large one."""
 
 from __future__ import annotations
 
@@ -11,11 +11,10 @@ from omnigraph.write.records import Record
 from omnigraph.write.sources import Unreadable
 from omnigraph.write.tabular.binding import Binding, bind
 from omnigraph.write.tabular.csv_rows import BadRow, Dialect, Row, csv_rows, header
-from omnigraph.write.tabular.files import SourceFile, is_packed, open_bytes, size_of
+from omnigraph.write.tabular.cuts import SPLIT_BYTES, Cut, quoted_cuts
+from omnigraph.write.tabular.files import SourceFile, is_packed, lines_until, open_bytes, size_of
 from omnigraph.write.tabular.mapping import TypeMapping
 from omnigraph.write.violations import Violation
-
-SPLIT_BYTES = 32 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +39,7 @@ class CsvItem:
         extra = [value for _, value in self.partitions]
         binding = self.bound(catalog)
         with open_bytes(self.file, self.start) as file:
-            lines = iter(file) if self.end is None else _until(file, self.end - self.start)
+            lines = iter(file) if self.end is None else lines_until(file, self.end - self.start)
             rows = csv_rows(lines, self.dialect, lines_before=self.lines_before, bytes_before=self.start)
             skip_header = self.dialect.names is None and self.start == 0
             for row in rows:
@@ -61,14 +60,6 @@ def _record(row: Row | BadRow, binding: Binding, width: int, extra: Sequence[str
     return Unreadable(row.line, row.text, made) if isinstance(made, Violation) else made
 
 
-def _until(file: Iterator[bytes], length: int) -> Iterator[bytes]:
-    for line in file:
-        yield line
-        length -= len(line)
-        if length <= 0:
-            return
-
-
 def csv_items(
     file: SourceFile, mapping: TypeMapping, dialect: Dialect, *, split_bytes: int = SPLIT_BYTES
 ) -> list[CsvItem]:
@@ -77,11 +68,8 @@ def csv_items(
     whole = CsvItem(path, mapping, dialect, _columns(path, dialect), size_of(path), file.partitions)
     if is_packed(path) or whole.size <= split_bytes:
         return [whole]
-    cuts = _cuts(path, dialect.quote.encode(), split_bytes)
-    if cuts is None:
-        return [whole]
-    starts = [(0, 0), *cuts]
-    ends = [offset for offset, _ in cuts] + [whole.size]
+    starts = [Cut(0, 0), *quoted_cuts(path, dialect.quote, dialect.delimiter, split_bytes)]
+    ends = [*(cut.offset for cut in starts[1:]), whole.size]
     return [
         replace(whole, size=end - start, start=start, end=end, lines_before=lines)
         for (start, lines), end in zip(starts, ends, strict=True)
@@ -92,21 +80,6 @@ def _columns(path: str, dialect: Dialect) -> tuple[str, ...]:
     with open_bytes(path) as file:
         first = next(csv_rows(iter(file), dialect), None)
     return header(first, dialect, path)
-
-
-def _cuts(path: str, quote: bytes, split_bytes: int) -> list[tuple[int, int]] | None:
-    """Line starts about `split_bytes` apart, with the lines before each; None when quotes make line ends ambiguous."""
-    cuts: list[tuple[int, int]] = []
-    offset = lines = 0
-    with open_bytes(path) as file:
-        while block := file.read(split_bytes):
-            block += file.readline()
-            if quote in block:
-                return None
-            offset += len(block)
-            lines += block.count(b"\n")
-            cuts.append((offset, lines))
-    return cuts[:-1]
 
 
 def sample_rows(path: str, dialect: Dialect, most: int) -> tuple[tuple[str, ...], list[list[str | None]]]:

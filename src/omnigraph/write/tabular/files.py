@@ -105,6 +105,15 @@ def open_bytes(path: str, start: int = 0) -> BinaryIO:
         raise BadRequest(f"cannot read '{path}': {error.strerror or error}") from error
 
 
+def lines_until(file: Iterable[bytes], length: int) -> Iterator[bytes]:
+    """The lines of a part of so many bytes."""
+    for line in file:
+        if length <= 0:
+            return
+        yield line
+        length -= len(line)
+
+
 def size_of(path: str) -> int:
     try:
         return os.path.getsize(path)

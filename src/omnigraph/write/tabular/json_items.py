@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
 from omnigraph.language.schema.catalog import Catalog, EdgeType
 from omnigraph.write.records import LINE_BYTES_MAX, Record
 from omnigraph.write.sources import Unreadable
 from omnigraph.write.tabular.binding import entity_id, key_types, target_of
-from omnigraph.write.tabular.files import open_bytes
+from omnigraph.write.tabular.cuts import SPLIT_BYTES, Cut, line_cuts
+from omnigraph.write.tabular.files import is_packed, lines_until, open_bytes, size_of
 from omnigraph.write.tabular.mapping import EVERYTHING_ELSE, InvalidMapping, TypeMapping
 from omnigraph.write.violations import Violation
 
@@ -21,17 +22,20 @@ _SPACE = " \t\r\n"
 
 @dataclass(frozen=True, slots=True)
 class JsonItem:
-    """A file of JSON objects."""
+    """A file of JSON objects, or a part of its lines."""
 
     file: str
     mapping: TypeMapping
     size: int
+    start: int = 0
+    end: int | None = None
+    lines_before: int = 0
     counts_own_lines: bool = False
 
     def records(self, catalog: Catalog) -> Iterator[Record | Unreadable]:
         if self.mapping.ends:
             raise InvalidMapping("JSON objects name an endpoint by its id: 'from' and 'to' are one member each")
-        for line, offset, text in _objects(self.file):
+        for line, offset, text in _objects(self.file, self.start, self.end, self.lines_before):
             yield self._read(text, line, offset, catalog)
 
     def _read(self, raw: bytes, line: int, offset: int, catalog: Catalog) -> Record | Unreadable:
@@ -58,6 +62,10 @@ class JsonItem:
             if name in mapping.ignored or (value is None and mapping.empty == "absent"):
                 continue
             target = mapping.columns.get(name) or target_of(entity, name)
+            if target in data or (name not in mapping.columns and target in mapping.columns.values()):
+                target = None  # the mapping fills it with something else
+                if EVERYTHING_ELSE not in mapping.ignored:
+                    return self._bad(raw, line, "record", f"member '{name}' is neither mapped nor ignored")
             if target is None and EVERYTHING_ELSE in mapping.ignored:
                 continue
             data[target or name] = value  # a name that the type does not have is for decoding to refuse
@@ -82,14 +90,35 @@ class JsonItem:
         return Unreadable(line, raw, violation)
 
 
-def _objects(path: str) -> Iterator[tuple[int, int, bytes]]:
-    """Line, position and text of every object. An array is read as a whole, lines are streamed."""
+def json_items(path: str, mapping: TypeMapping, *, split_bytes: int = SPLIT_BYTES) -> list[JsonItem]:
+    """The items of a file. Lines can be read in parts; an array is one part."""
+    whole = JsonItem(path, mapping, size_of(path))
+    if is_packed(path) or whole.size <= split_bytes or _is_array(path):
+        return [whole]
+    starts = [Cut(0, 0), *line_cuts(path, split_bytes)]
+    ends = [*(cut.offset for cut in starts[1:]), whole.size]
+    return [
+        replace(whole, size=end - start, start=start, end=end, lines_before=lines)
+        for (start, lines), end in zip(starts, ends, strict=True)
+    ]
+
+
+def _is_array(path: str) -> bool:
     with open_bytes(path) as file:
-        offset = 0
-        for number, raw in enumerate(file, 1):
+        first = next((line for line in file if line.removeprefix(_BYTE_ORDER_MARK).strip()), b"")
+    return first.removeprefix(_BYTE_ORDER_MARK).lstrip().startswith(b"[")
+
+
+def _objects(
+    path: str, start: int = 0, end: int | None = None, lines_before: int = 0
+) -> Iterator[tuple[int, int, bytes]]:
+    """Line, position and text of every object. An array is read as a whole, lines are streamed."""
+    with open_bytes(path, start) as file:
+        offset, whole = start, end is None
+        for number, raw in enumerate(file if end is None else lines_until(file, end - start), lines_before + 1):
             text = raw.removeprefix(_BYTE_ORDER_MARK) if number == 1 else raw
             stripped = text.strip(_SPACE.encode())
-            if stripped.startswith(b"["):
+            if whole and stripped.startswith(b"["):
                 yield from _elements((text + file.read()).decode(errors="replace"), number, offset)
                 return
             if stripped:

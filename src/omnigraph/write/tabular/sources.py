@@ -9,8 +9,8 @@ from omnigraph.model.errors import BadRequest
 from omnigraph.write.sources import ItemSource, SourceItem
 from omnigraph.write.tabular.csv_items import csv_items
 from omnigraph.write.tabular.csv_rows import Dialect
-from omnigraph.write.tabular.files import SourceFile, expand, size_of
-from omnigraph.write.tabular.json_items import JsonItem
+from omnigraph.write.tabular.files import SourceFile, expand
+from omnigraph.write.tabular.json_items import json_items
 from omnigraph.write.tabular.mapping import MappingSet
 from omnigraph.write.tabular.parquet_items import parquet_items
 
@@ -52,7 +52,7 @@ def check_options(file_format: str, options: Mapping[str, str]) -> None:
 def _items(file: SourceFile, file_format: str, mappings: MappingSet, options: Mapping[str, str]) -> list[SourceItem]:
     mapping = mappings.of(file.inner)
     if file_format == "json":
-        return [JsonItem(file.path, mapping, size_of(file.path))]
+        return list(json_items(file.path, mapping))
     if file_format == "parquet":
         return list(parquet_items(file, mapping, mappings.catalog))
     found = csv_items(file, mapping, dialect(file.path, options))
