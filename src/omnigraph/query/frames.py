@@ -19,6 +19,8 @@ Mask = npt.NDArray[np.bool_]
 Positions = npt.NDArray[np.int64]
 
 NO_ROW = -1
+TAG = "__tag"
+"""Hidden columns that say which outer row an inner row belongs to begin with this."""
 BYTES_PER_CELL = 4
 WEIGHT_MAX = 2**62
 """Beyond it weights could overflow; nobody has met that many walks, but a wrong count would be worse than none."""
@@ -61,6 +63,10 @@ class Frame:
         kept = {name: column for name, column in self.columns.items() if name in names}
         return Frame(self.length, kept, self.weights)
 
+    def pruned(self, live: frozenset[str]) -> Frame:
+        """The same, but with the tags of the blocks that the rows are in."""
+        return self.only(live | tags_of(self))
+
     @property
     def nbytes(self) -> int:
         cells = sum(column.nbytes for column in self.columns.values())
@@ -80,6 +86,10 @@ class Frame:
             return self
         plain = Frame(self.length, self.columns)
         return plain.take(np.repeat(np.arange(self.length), self.weights))
+
+
+def tags_of(frame: Frame) -> frozenset[str]:
+    return frozenset(name for name in frame.columns if name.startswith(TAG))
 
 
 ONE_ROW = Frame(1, {})

@@ -28,6 +28,8 @@ PART_ROWS = 262_144
 """Rows of a part that is made and dropped."""
 PIECES_MAX = 8
 """So many parts, then all but the largest are made one."""
+VIEWS_MAX = 4
+"""Versions of a column that are held; they share their parts."""
 ASKED_MAX = 1024
 
 Files = tuple[tuple[str, tuple[int, ...]], ...]
@@ -71,13 +73,29 @@ class _View(Generic[P]):
 
 @dataclass(slots=True)
 class _Entry(Generic[P]):
+    """One column of one lineage: its views by version, the most recently asked last."""
+
     lock: threading.Lock = field(default_factory=threading.Lock)
-    view: _View[P] | None = None
+    views: OrderedDict[int, _View[P]] = field(default_factory=OrderedDict)
+    seed: _View[P] | None = None
+    """A view of the lineage that this one was forked from."""
     too_wide: bool = False
 
     @property
     def nbytes(self) -> int:
-        return 0 if self.view is None else sum(held.part.nbytes + held.addresses.nbytes for held in self.view.held)
+        parts = {id(held): held for view in self.views.values() for held in view.held}
+        return sum(held.part.nbytes + held.addresses.nbytes for held in parts.values())
+
+    @property
+    def nearest(self) -> _View[P] | None:
+        """What another version is derived from."""
+        return self.views[max(self.views)] if self.views else self.seed
+
+    def keep(self, view: _View[P]) -> None:
+        self.views[view.version] = view
+        self.views.move_to_end(view.version)
+        while len(self.views) > VIEWS_MAX:
+            self.views.popitem(last=False)
 
 
 class TooWide(Exception):
@@ -96,7 +114,7 @@ class SearchColumns(Generic[P]):
     def is_held(self, table: Table, column: str) -> bool:
         """True when some version of the column is resident, so that this one costs the difference at most."""
         entry = self._entries.get((table.uri, column))
-        return entry is not None and entry.view is not None
+        return entry is not None and bool(entry.views)
 
     def asked_before(self, table: Table, column: str) -> bool:
         """True from the second question on: a process that asks once is served better by an index."""
@@ -114,12 +132,11 @@ class SearchColumns(Generic[P]):
         with entry.lock:
             if not entry.too_wide:
                 try:
-                    view = self._view(table, column, entry.view)
+                    view = entry.views.get(table.version) or self._view(table, column, entry.nearest)
                 except TooWide:
-                    entry.view, entry.too_wide = None, True
+                    entry.views, entry.seed, entry.too_wide = OrderedDict(), None, True
                 else:
-                    if entry.view is None or view.version >= entry.view.version:
-                        entry.view = view
+                    entry.keep(view)
                     self._trim(entry)
                     return view.pieces
         return self._streamed(table, column)
@@ -140,7 +157,7 @@ class SearchColumns(Generic[P]):
                 entry = self._entries[key] = _Entry()
                 parent = self._entries.get((table.base_uri, column))
                 if parent is not None:
-                    entry.view, entry.too_wide = parent.view, parent.too_wide
+                    entry.seed, entry.too_wide = parent.nearest, parent.too_wide
             self._entries.move_to_end(key)
             return entry
 
