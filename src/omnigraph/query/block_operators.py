@@ -9,6 +9,7 @@ import numpy as np
 
 from omnigraph.query.frames import NO_ROW, Frame, Mask, Positions, distinct_rows
 from omnigraph.query.plan import Absent, Either, Keep, Optionally, PlanStep, Traverse
+from omnigraph.query.traverse_operators import adjacency_of
 
 if TYPE_CHECKING:
     from omnigraph.query.operators import Run
