@@ -212,10 +212,17 @@ def test_a_resident_column_follows_writes_by_the_fragments_that_they_added(
     assert len(text_matches(documents.table(), "title", "graph", use_index=False)) == 49
     assert len(text_matches(old, "title", "graph", use_index=False)) == 50, "the older version is still what it was"
     assert made == [50, 2]
+    forked = documents.graph.branch("fork")
+    forked.mutate('query i() { insert Doc { slug: "on-fork", title: "graph" } }')
+    [pin] = forked.snapshot().tables
+    for _ in range(2):
+        table = forked._storage.tables.open(pin)
+        assert len(text_matches(table, "title", "graph", use_index=False)) == 50
+    assert made == [50, 2, 1], "a fork starts with what its parent has"
     for number in range(30):
         documents.put([{"slug": f"n{number}", "title": "graph"}])
         assert len(text_matches(documents.table(), "title", "graph", use_index=False)) == 50 + number
-    assert max(made[2:]) < 50
+    assert max(made[3:]) < 50
     assert len(made) < 40
 
 
