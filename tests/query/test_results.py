@@ -165,6 +165,14 @@ class TestTimeTravel:
         assert (result[0]["n"], result.snapshot, result.branch, result.commit_id) == (2, before, None, before)
         assert graph.query(self.COUNT, mode=mode)[0]["n"] == 1
 
+    def test_a_pinned_graph_reads_and_exports_its_commit_alone(self, graph: Graph) -> None:
+        pinned = graph.at(str(graph.snapshot().commit_id))
+        lines = list(graph.export())
+        graph.mutate('query d() { delete Doc where slug = "b" }')
+        assert pinned.query(self.COUNT)[0]["n"] == 2
+        assert list(pinned.export()) == lines
+        assert "scan" in pinned.explain(self.COUNT).text
+
     def test_a_moment_shows_the_newest_commit_that_is_not_later(self, graph: Graph) -> None:
         commits = graph.commits()
         moment = datetime.datetime.fromtimestamp(commits[0].created_at / 1e6, datetime.UTC)

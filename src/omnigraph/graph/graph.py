@@ -37,10 +37,11 @@ if TYPE_CHECKING:
 
     from omnigraph.graph.load_sources import Source
     from omnigraph.graph.loading import Engine, LoadMode
-    from omnigraph.graph.reading import Read, Reader
+    from omnigraph.graph.pinned import PinnedGraph
+    from omnigraph.graph.reading import Reader
     from omnigraph.graph.results import LoadResult, MutationResult
     from omnigraph.pipeline.export import ExportProgress, ExportResult
-    from omnigraph.query import Cancellation, Explanation, Mode, QueryLimits, QueryOptions, QueryResult
+    from omnigraph.query import Cancellation, Explanation, Mode, QueryLimits, QueryResult
     from omnigraph.write import RecoveryRecord, Sidecar, VerifyReport
     from omnigraph.write.indexing import IndexReport, IndexStatus
     from omnigraph.write.optimize import OptimizeReport
@@ -184,8 +185,21 @@ class Graph:
         seconds than `timeout`, ends with a typed error; `cancellation` ends it from another thread. `mode` says how
         edges are followed and `use_index` whether search uses indexes: both change the speed, never the answer.
         """
-        options = self._query_options(mode, limits, timeout, cancellation, use_index=use_index)
-        read = self._read({**(params or {}), **named}, text, name, branch, commit, as_of, options)
+        from omnigraph.graph.reading import Read
+
+        read = Read(
+            text=text,
+            params={**(params or {}), **named},
+            name=name,
+            branch=self._named(branch),
+            commit=commit,
+            as_of=as_of,
+            mode=mode,
+            limits=limits,
+            timeout=timeout,
+            cancellation=cancellation,
+            use_index=use_index,
+        )
         return self._reader.query(lambda: self.schema, read)
 
     def explain(
@@ -204,9 +218,26 @@ class Graph:
         **named: Json,
     ) -> Explanation:
         """The plan of a read, with estimates; with `analyze` it is run and every step says what it did."""
-        options = self._query_options(mode, limits, timeout, None, use_index=True)
-        read = self._read({**(params or {}), **named}, text, name, branch, commit, as_of, options)
+        from omnigraph.graph.reading import Read
+
+        read = Read(
+            text=text,
+            params={**(params or {}), **named},
+            name=name,
+            branch=self._named(branch),
+            commit=commit,
+            as_of=as_of,
+            mode=mode,
+            limits=limits,
+            timeout=timeout,
+        )
         return self._reader.explain(lambda: self.schema, read, analyze=analyze)
+
+    def at(self, commit: str) -> PinnedGraph:
+        """The graph as it was right after a commit: `graph.at(commit).query(…)`."""
+        from omnigraph.graph.pinned import PinnedGraph
+
+        return PinnedGraph(self, self.commit(commit).commit_id)
 
     @property
     def _reader(self) -> Reader:
@@ -216,44 +247,6 @@ class Graph:
         if self._reads is None:
             self._reads = Reader(self._storage)
         return self._reads
-
-    def _query_options(
-        self,
-        mode: Mode,
-        limits: QueryLimits | None,
-        timeout: float | None,
-        cancellation: Cancellation | None,
-        *,
-        use_index: bool,
-    ) -> QueryOptions:
-        from omnigraph.query import QueryLimits, QueryOptions
-
-        chosen = limits or QueryLimits.from_environment()
-        if timeout is not None:
-            chosen = replace(chosen, timeout_seconds=timeout)
-        return QueryOptions(mode=mode, limits=chosen, cancellation=cancellation, use_index=use_index)
-
-    def _read(
-        self,
-        params: Mapping[str, Json],
-        text: str,
-        name: str | None,
-        branch: str | None,
-        commit: str | None,
-        as_of: str | None,
-        options: QueryOptions,
-    ) -> Read:
-        from omnigraph.graph.reading import Read
-
-        return Read(
-            text=text,
-            params=params,
-            name=name,
-            branch=self._named(branch),
-            commit=commit,
-            as_of=as_of,
-            options=options,
-        )
 
     # --- writing ------------------------------------------------------------------------------------------
 

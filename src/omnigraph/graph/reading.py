@@ -6,7 +6,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from omnigraph import history
@@ -15,7 +15,16 @@ from omnigraph.language import Catalog, CompiledQuery, bind_params, compile_quer
 from omnigraph.language.query.ir import NOW
 from omnigraph.model.errors import BadRequest, Json
 from omnigraph.model.values import format_datetime
-from omnigraph.query import Explanation, QueryEngine, QueryOptions, QueryResult, ReadRequest
+from omnigraph.query import (
+    Cancellation,
+    Explanation,
+    Mode,
+    QueryEngine,
+    QueryLimits,
+    QueryOptions,
+    QueryResult,
+    ReadRequest,
+)
 from omnigraph.storage import AcceptedSchema, GraphStorage
 
 if TYPE_CHECKING:
@@ -34,7 +43,19 @@ class Read:
     branch: str = "main"
     commit: str | None = None
     as_of: str | None = None
-    options: QueryOptions = field(default_factory=QueryOptions)
+    mode: Mode = "auto"
+    limits: QueryLimits | None = None
+    """None: what the environment says."""
+    timeout: float | None = None
+    cancellation: Cancellation | None = None
+    use_index: bool = True
+
+    @property
+    def options(self) -> QueryOptions:
+        limits = self.limits or QueryLimits.from_environment()
+        if self.timeout is not None:
+            limits = replace(limits, timeout_seconds=self.timeout)
+        return QueryOptions(mode=self.mode, limits=limits, cancellation=self.cancellation, use_index=self.use_index)
 
     def __post_init__(self) -> None:
         if self.commit is not None and self.as_of is not None:
