@@ -156,6 +156,33 @@ def test_json_lines_in_parts_are_the_whole_file_and_an_array_is_one_part(tmp_pat
     assert len(json_items(str(path), mapping, split_bytes=5)) == 1
 
 
+JSON = [
+    ("array among lines", '{"name": "a"}\n[1]\n{"name": "b"}\n', ["a", (2, "a row is one JSON object"), "b"]),
+    ("no end", '[{"name": "a"},\n{"name": "b"}\n', ["a", "b", (3, "the array has no end")]),
+    ("more after it", '[{"name": "a"}]\n{"name": "b"}', ["a", (1, "there is more after the end of the array")]),
+    ("no comma", '[{"name": "a"}\n{"name": "b"}]', ["a", (2, "a comma is missing between two elements")]),
+    ("broken element", '[{"name": "a"},\n{"name": }]', ["a", (2, "not valid JSON: Expecting value")]),
+    ("twice", '{"name": "a", "name": "b"}', [(1, "duplicate member 'name'")]),
+    ("no number", '{"name": "a", "age": NaN}', [(1, "NaN is no JSON value")]),
+    ("empty array", "[]", []),
+    ("comma at the end", '[{"name": "a"},]', ["a", (1, "not valid JSON")]),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), [row[1:] for row in JSON], ids=[row[0] for row in JSON])
+def test_json_is_read_strictly_and_nothing_of_it_is_passed_over(
+    tmp_path: Path, catalog: Catalog, text: str, expected: list[Any]
+) -> None:
+    (tmp_path / "Person.json").write_text(text)
+    found = read(source_items([tmp_path / "Person.json"], "json", read_mappings(None, catalog)), catalog)
+    assert len(found) == len(expected)
+    for each, wanted in zip(found, expected, strict=True):
+        if isinstance(each, Record):
+            assert each.data["name"] == wanted
+        else:
+            assert (each.line, wanted[1] in each.violation.message) == (wanted[0], True), each
+
+
 def test_a_member_that_the_mapping_fills_otherwise_is_not_lost_in_silence(tmp_path: Path, catalog: Catalog) -> None:
     (tmp_path / "x.json").write_text(
         '{"who": "a", "from": "b", "to": "c"}\n{"who": "a", "to": "c", "since": "2026-01-01"}\n'

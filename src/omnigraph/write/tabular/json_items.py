@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from omnigraph.language.schema.catalog import Catalog, EdgeType
 from omnigraph.write.records import LINE_BYTES_MAX, Record
@@ -35,8 +35,11 @@ class JsonItem:
     def records(self, catalog: Catalog) -> Iterator[Record | Unreadable]:
         if self.mapping.ends:
             raise InvalidMapping("JSON objects name an endpoint by its id: 'from' and 'to' are one member each")
-        for line, offset, text in _objects(self.file, self.start, self.end, self.lines_before):
-            yield self._read(text, line, offset, catalog)
+        for each in _objects(self.file, self.start, self.end, self.lines_before):
+            if each.fault is not None:
+                yield self._bad(each.text, each.line, "json", each.fault)
+            else:
+                yield self._read(each.text, each.line, each.offset, catalog)
 
     def _read(self, raw: bytes, line: int, offset: int, catalog: Catalog) -> Record | Unreadable:
         if len(raw) > LINE_BYTES_MAX:
@@ -109,39 +112,61 @@ def _is_array(path: str) -> bool:
     return first.removeprefix(_BYTE_ORDER_MARK).lstrip().startswith(b"[")
 
 
-def _objects(
-    path: str, start: int = 0, end: int | None = None, lines_before: int = 0
-) -> Iterator[tuple[int, int, bytes]]:
-    """Line, position and text of every object. An array is read as a whole, lines are streamed."""
+class _Text(NamedTuple):
+    """An object as it stands in the file; `fault` says why the text is none."""
+
+    line: int
+    offset: int
+    text: bytes
+    fault: str | None = None
+
+
+def _objects(path: str, start: int = 0, end: int | None = None, lines_before: int = 0) -> Iterator[_Text]:
+    """The texts of the objects. An array is read as a whole, lines are streamed."""
     with open_bytes(path, start) as file:
-        offset, whole = start, end is None
+        offset, may_be_array = start, end is None
         for number, raw in enumerate(file if end is None else lines_until(file, end - start), lines_before + 1):
             text = raw.removeprefix(_BYTE_ORDER_MARK) if number == 1 else raw
             stripped = text.strip(_SPACE.encode())
-            if whole and stripped.startswith(b"["):
-                yield from _elements((text + file.read()).decode(errors="replace"), number, offset)
-                return
             if stripped:
-                yield number, offset, stripped
+                if may_be_array and stripped.startswith(b"["):
+                    yield from _elements((text + file.read()).decode(errors="replace"), number, offset)
+                    return
+                may_be_array = False
+                yield _Text(number, offset, stripped)
             offset += len(raw)
 
 
-def _elements(text: str, first_line: int, first_offset: int) -> Iterator[tuple[int, int, bytes]]:
-    """The elements of an array, one after another; what cannot be read any further is the last one."""
-    place, line, counted = text.index("[") + 1, first_line, 0
+def _elements(text: str, first_line: int, first_offset: int) -> Iterator[_Text]:
+    """The elements of an array; where it is broken, the rest of the text with the reason."""
+    place, line, counted, wants_comma, after_comma = text.index("[") + 1, first_line, 0, False, False
     while True:
-        while place < len(text) and text[place] in _SPACE + ",":
+        while place < len(text) and text[place] in _SPACE:
             place += 1
         line += text.count("\n", counted, place)
         counted = place
-        if place >= len(text) or text[place] == "]":
+        here = _Text(line, first_offset + place, text[place:].encode())
+        if place == len(text):
+            yield here._replace(fault="the array has no end")
             return
+        if text[place] == "]" and not after_comma:
+            if text[place + 1 :].strip(_SPACE):
+                yield here._replace(fault="there is more after the end of the array")
+            return
+        if wants_comma and text[place] != ",":
+            yield here._replace(fault="not valid JSON: a comma is missing between two elements")
+            return
+        if wants_comma:
+            place, wants_comma, after_comma = place + 1, False, True
+            continue
         try:
             _, end = _DECODER.raw_decode(text, place)
-        except (ValueError, RecursionError):
-            end = len(text)
-        yield line, first_offset + place, text[place:end].encode()
-        place = end
+        except (ValueError, RecursionError) as error:
+            reason = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
+            yield here._replace(fault=f"not valid JSON: {reason}")
+            return
+        yield here._replace(text=text[place:end].encode())
+        place, wants_comma, after_comma = end, True, False
 
 
 def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -163,9 +188,9 @@ _DECODER = json.JSONDecoder(object_pairs_hook=_members, parse_constant=_no_const
 def sample_objects(path: str, most: int) -> list[dict[str, Any]]:
     """The first objects that can be read, to look at."""
     found: list[dict[str, Any]] = []
-    for _, _, raw in _objects(path):
+    for each in _objects(path):
         try:
-            value = _DECODER.decode(raw.decode())
+            value = _DECODER.decode(each.text.decode())
         except (ValueError, RecursionError):
             continue
         if isinstance(value, dict):
