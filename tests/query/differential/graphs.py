@@ -120,7 +120,8 @@ def _edge_type(rng: Random, name: str, nodes: tuple[Entity, ...]) -> Entity:
 # --- records ----------------------------------------------------------------------------------------------
 
 
-def _values(rng: Random, entity: Entity) -> dict[str, Any]:
+def random_values(rng: Random, entity: Entity) -> dict[str, Any]:
+    """Values for the properties of an entity, its key left out."""
     values = {}
     for name, kind in entity.properties.items():
         if name != entity.key and (name in entity.required or rng.random() < 0.75):
@@ -136,7 +137,7 @@ def _ids(entity: Entity) -> list[Any]:
 
 def _node_records(rng: Random, nodes: tuple[Entity, ...], ids: dict[str, list[Any]]) -> list[dict[str, Any]]:
     return [
-        {"type": entity.name, "data": {entity.key or "id": name, **_values(rng, entity)}}
+        {"type": entity.name, "data": {entity.key or "id": name, **random_values(rng, entity)}}
         for entity in nodes
         for name in ids[entity.name]
     ]
@@ -162,4 +163,4 @@ def _edges_of(rng: Random, edge: Entity, ids: dict[str, list[Any]]) -> list[tupl
             pairs.append((loop, loop))
         else:
             pairs.append((rng.choice(sources), rng.choice(targets)))
-    return [(source, target, _values(rng, edge)) for source, target in pairs]
+    return [(source, target, random_values(rng, edge)) for source, target in pairs]

@@ -10,9 +10,10 @@ from omnigraph.language import compile_query
 from query.differential.compare import difference
 from query.differential.coverage import EXPECTED
 from query.differential.graphs import SCALARS, random_graph
+from query.differential.loading import halves, load
 from query.differential.queries import random_query
 from query.differential.shrink import shrink
-from query.differential.trials import expected, load, queries_of
+from query.differential.trials import expected, queries_of
 
 GRAPHS, QUERIES = 30, 40
 
@@ -54,8 +55,15 @@ def test_graphs_cover_types_nulls_loops_and_parallel_edges() -> None:
     assert min(nulls, loops, parallel) > 20
 
 
+def test_two_loads_are_the_whole_graph() -> None:
+    for seed in range(GRAPHS):
+        records = random_graph(seed).records
+        early, late = halves(records)
+        assert len(early) + len(late) == len(records)
+
+
 def test_every_graph_can_be_loaded(tmp_path: Path) -> None:
-    for seed in range(3):
+    for seed in range(4):
         graph = random_graph(seed)
         made = load(graph, tmp_path / str(seed))
         counts = {pin.table_key.type_name: pin.row_count for pin in made.snapshot().tables}

@@ -15,6 +15,7 @@ from omnigraph.language.query.ir import NOW
 from query.differential.compare import difference
 from query.differential.coverage import count_features
 from query.differential.graphs import RandomGraph, random_graph
+from query.differential.loading import load
 from query.differential.queries import RandomQuery, random_query
 from query.differential.shrink import shrink
 
@@ -46,14 +47,6 @@ def queries_of(graph: RandomGraph, count: int, seen: Counter[str]) -> Iterator[t
         seen["with rows"] += bool(answered[1].kept)
         count_features(answered[0], query.given, seen)
         yield query, answered[1]
-
-
-def load(graph: RandomGraph, uri: Path) -> Graph:
-    """The random graph as a real one."""
-    made = Graph.init(str(uri), graph.schema, durability="os")
-    if graph.records:
-        made.load(graph.lines(), mode="append")
-    return made
 
 
 def asker(graph: Graph) -> Ask:
