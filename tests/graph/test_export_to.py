@@ -178,10 +178,15 @@ def test_progress_counts_the_parts(tmp_path: Path) -> None:
     assert seen[-1] == ("export", 4, 4)
 
 
-def test_an_export_works_where_graphs_work(new_root: Callable[[str], str], tmp_path: Path) -> None:
+def test_an_export_works_where_graphs_work_and_is_loaded_from_there(new_root: Callable[[str], str]) -> None:
     graph = fx(new_root("g.omni"))
     result = graph.export_to(new_root("out"), format="csv", types=["Person"])
     assert result.files == ("nodes/Person/part-00000.csv",)
     with pytest.raises(BadRequest, match="is not empty"):
         graph.export_to(new_root("out"))
-    assert people(graph)["Alice"] == 30
+    graph.export_to(new_root("lake"), format="parquet")
+    for source, file_format in ((f"{new_root('out')}/nodes/*/*.csv", "csv"), (new_root("lake"), "parquet")):
+        graph.load(source, mode="merge", format=file_format)
+        assert people(graph)["Alice"] == 30
+    with pytest.raises(BadRequest):
+        graph.load(new_root("nothing"), mode="merge", format="csv")

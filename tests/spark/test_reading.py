@@ -108,6 +108,7 @@ def test_a_filter_given_as_an_option_belongs_to_its_frame(spark: SparkSession, g
 
 
 def test_columns_are_pruned_by_option_and_a_count_reads_none_of_the_others(spark: SparkSession, graph: Graph) -> None:
+    ogs.register(spark)  # once more does no harm
     frame = read(spark, graph.uri, columns="age, id")
     assert frame.columns == ["age", "id"]
     assert sorted(row["age"] for row in frame.collect()) == [25, 28, 30, 35]

@@ -12,7 +12,8 @@ from typing import Any
 from pyarrow import fs
 
 from omnigraph.model.errors import BadRequest, Unreachable
-from omnigraph.storage.root import s3_options
+from omnigraph.storage.root import parse_root
+from omnigraph.storage.staging_area import filesystem
 
 MANIFEST_FILE = "_manifest.json"
 SCHEMA_FILE = "_schema.pg"
@@ -87,18 +88,8 @@ class ExportFolder:
     def _open(self) -> tuple[Any, str]:
         if self.is_local:
             return fs.LocalFileSystem(), self.uri
-        options = s3_options(os.environ)
-        endpoint = options.get("aws_endpoint", "")
-        files = fs.S3FileSystem(
-            region=options.get("aws_region"),
-            access_key=options.get("aws_access_key_id"),
-            secret_key=options.get("aws_secret_access_key"),
-            session_token=options.get("aws_session_token"),
-            endpoint_override=endpoint.rpartition("://")[2] or None,
-            scheme="http" if endpoint.startswith("http://") else "https",
-            force_virtual_addressing=options.get("aws_virtual_hosted_style_request") == "true",
-        )
-        return files, self.uri.removeprefix("s3://")
+        root = parse_root(self.uri)
+        return filesystem(root), root.uri.removeprefix("s3://")
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""The files of a tabular source: paths, folders and patterns to names, and their bytes, decompressed on the way."""
+"""The files of a tabular source, on disk or on S3: paths, folders and patterns to names, and names to bytes."""
 
 from __future__ import annotations
 
@@ -7,15 +7,20 @@ import io
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from itertools import takewhile
 from pathlib import Path, PurePath
 from typing import BinaryIO
 from urllib.parse import unquote
 
 import pyarrow as pa
+from pyarrow import fs
 
 from omnigraph.model.errors import BadRequest
+from omnigraph.storage.root import parse_root
+from omnigraph.storage.staging_area import filesystem
 
+REMOTE = "s3://"
 _PACKED = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2", ".lz4": "lz4"}
 
 
@@ -50,6 +55,8 @@ def expand(paths: Iterable[str | Path], suffixes: tuple[str, ...]) -> list[Sourc
 
 
 def _files(path: str, suffixes: tuple[str, ...]) -> list[SourceFile]:
+    if path.startswith(REMOTE):
+        return _remote_files(path.rstrip("/"), suffixes)
     if os.path.isdir(path):
         inside = [str(file) for file in _below(Path(path)) if _has_suffix(file.name, suffixes)]
         if not inside:
@@ -64,6 +71,38 @@ def _files(path: str, suffixes: tuple[str, ...]) -> list[SourceFile]:
         raise BadRequest(f"no file matches '{path}'")
     fixed = list(takewhile(lambda part: not glob.has_magic(part), PurePath(path).parts))
     return [SourceFile.below(str(PurePath(*fixed)), name) for name in matches]
+
+
+def _remote_files(path: str, suffixes: tuple[str, ...]) -> list[SourceFile]:
+    """The same for objects. A pattern is laid over everything below its fixed part."""
+    fixed = "/".join(takewhile(lambda part: not glob.has_magic(part), path.split("/")))
+    files, base = remote(fixed)
+    try:
+        info = files.get_file_info([base])[0]
+        if info.type is fs.FileType.File:
+            return [SourceFile(path, PurePath(*PurePath(base).parts[-3:]))]
+        below = files.get_file_info(fs.FileSelector(base, recursive=True, allow_not_found=True))
+    except OSError as error:
+        raise BadRequest(f"cannot read '{path}': {str(error).splitlines()[0]}") from error
+    names = sorted(f"{REMOTE}{entry.path}" for entry in below if entry.type is fs.FileType.File)
+    shown = [name for name in names if not _is_hidden(name.removeprefix(f"{REMOTE}{base}/"))]
+    if fixed != path:
+        shown = [name for name in shown if fnmatchcase(name, path)]
+    else:
+        shown = [name for name in shown if _has_suffix(name, suffixes)]
+    if not shown:
+        raise BadRequest(f"there is no {' or '.join(suffixes)} object at '{path}'")
+    return [SourceFile.below(fixed, name) for name in shown]
+
+
+def _is_hidden(inner: str) -> bool:
+    return any(part.startswith(("_", ".")) for part in inner.split("/"))
+
+
+def remote(path: str) -> tuple[fs.FileSystem, str]:
+    """The store of an `s3://` address, by the `AWS_*` variables, and the name in it."""
+    root = parse_root(path)
+    return filesystem(root), root.uri.removeprefix(REMOTE)
 
 
 def _partitions(path: PurePath) -> Iterator[tuple[str, str | None]]:
@@ -95,6 +134,8 @@ def is_packed(path: str) -> bool:
 def open_bytes(path: str, start: int = 0) -> BinaryIO:
     """A file for reading from a position on; a packed one is unpacked while it is read, and starts at 0 alone."""
     try:
+        if path.startswith(REMOTE):
+            return _open_remote(path, start)
         if not is_packed(path):
             file = open(path, "rb")  # noqa: SIM115 — the caller closes what it asked for
             file.seek(start)
@@ -103,6 +144,15 @@ def open_bytes(path: str, start: int = 0) -> BinaryIO:
         return io.BufferedReader(packed, 1 << 20)
     except OSError as error:
         raise BadRequest(f"cannot read '{path}': {error.strerror or error}") from error
+
+
+def _open_remote(path: str, start: int) -> BinaryIO:
+    files, name = remote(path)
+    stream = files.open_input_file(name)
+    if is_packed(path):
+        return io.BufferedReader(pa.CompressedInputStream(stream, _PACKED[os.path.splitext(path)[1]]), 1 << 20)
+    stream.seek(start)
+    return io.BufferedReader(stream, 1 << 20)
 
 
 def lines_until(file: Iterable[bytes], length: int) -> Iterator[bytes]:
@@ -116,6 +166,9 @@ def lines_until(file: Iterable[bytes], length: int) -> Iterator[bytes]:
 
 def size_of(path: str) -> int:
     try:
+        if path.startswith(REMOTE):
+            files, name = remote(path)
+            return int(files.get_file_info([name])[0].size or 0)
         return os.path.getsize(path)
     except OSError as error:
         raise BadRequest(f"cannot read '{path}': {error.strerror}") from error

@@ -14,7 +14,7 @@ from omnigraph.model.errors import BadRequest
 from omnigraph.write.records import Record
 from omnigraph.write.sources import Unreadable
 from omnigraph.write.tabular.binding import Binding, bind
-from omnigraph.write.tabular.files import SourceFile, size_of
+from omnigraph.write.tabular.files import REMOTE, SourceFile, remote, size_of
 from omnigraph.write.tabular.mapping import TypeMapping
 
 BATCH_ROWS = 8192
@@ -70,8 +70,9 @@ def _names(file: pq.ParquetFile, partitions: Sequence[tuple[str, str | None]]) -
 
 def _opened(path: str) -> pq.ParquetFile:
     size_of(path)
+    files, name = remote(path) if path.startswith(REMOTE) else (None, path)
     try:
-        return pq.ParquetFile(path)
+        return pq.ParquetFile(name, filesystem=files)
     except (OSError, pa.ArrowException) as error:
         raise _unreadable(path, error) from error
 
