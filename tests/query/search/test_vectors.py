@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from omnigraph.query.search import columns, nearest, rrf, vectors
+from omnigraph.query.search import columns, nearest, rrf, rrf_arrays, vectors
 from omnigraph.storage import open_storage
 from support.rust_graphs import rust_graph
 from support.searchable import VECTOR_INDEX, Documents, forget_columns
@@ -147,3 +147,13 @@ def test_rrf_counts_an_entity_once_per_arm_at_its_first_place() -> None:
 def test_rrf_of_mirrored_arms_ties() -> None:
     scores = rrf([["a", "x", "b"], ["b", "x", "a"]], 1)
     assert scores["a"] == scores["b"]
+
+
+def test_rrf_of_arrays_is_rrf_to_the_last_bit() -> None:
+    draw = random.Random(2)
+    for _ in range(50):
+        arms = [draw.sample(range(40), draw.randint(0, 20)) for _ in range(draw.randint(0, 3))]
+        numbers, scores = rrf_arrays([np.array(arm, np.int32) for arm in arms], 60)
+        expected = rrf(arms, 60)
+        assert numbers.tolist() == sorted(expected)
+        assert scores.tolist() == [expected[number] for number in sorted(expected)]
