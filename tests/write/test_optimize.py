@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import os
 import subprocess
 import sys
@@ -18,6 +20,7 @@ from omnigraph.storage import OneOf, compaction
 from omnigraph.storage.compaction import greatest_fragment
 from omnigraph.storage.failpoints import Point, armed
 from support.people import INSERT_PERSON, fx, people
+from support.s3_server import S3Server
 from support.searchable import Documents, forget_columns
 
 DYING = Path(__file__).parent.parent / "support" / "dying_upkeep.py"
@@ -214,3 +217,36 @@ def test_optimize_killed_anywhere_is_whole_or_absent_after_reopening(tmp_path: P
     assert documents.graph.verify().ok
     assert documents.graph.optimize().conflict is None
     assert rows(documents) == before
+
+
+def test_blobs_of_every_size_survive(tmp_path: Path) -> None:
+    graph = Graph.init(str(tmp_path / "g"), "node F { name: String @key  data: Blob? }", durability="os")
+    values = {"empty": b"", "small": b"few bytes", "packed": b"p" * 200_000, "own": b"d" * 5_000_000, "none": None}
+    for name, value in values.items():
+        text = None if value is None else f"base64:{base64.b64encode(value).decode()}"
+        graph.load([json.dumps({"type": "F", "data": {"name": name, "data": text}}).encode()], mode="append")
+    before = list(graph.export())
+    assert [one.fragments_removed for one in graph.optimize().compacted] == [5]
+    assert list(graph.export()) == before
+    assert graph.verify().ok
+
+
+def test_the_handle_that_readers_share_does_not_move(tmp_path: Path) -> None:
+    documents = scattered(tmp_path / "g")
+    table = documents.table()
+    version, fragments = table.version, table.fragment_count()
+    assert compaction.compact(table) is not None
+    assert (table.version, table.fragment_count()) == (version, fragments)
+
+
+@pytest.mark.s3
+def test_optimize_and_its_indexes_work_on_s3(s3: S3Server, tmp_path: Path) -> None:
+    documents = Documents(s3.uri(f"{tmp_path.name}/g"))
+    for number in range(4):
+        documents.put([{"slug": f"s{number}", "title": f"graph {number}", "emb": [float(number), 0.0]}])
+    before, answered = rows(documents), answers(documents)
+    report = documents.graph.optimize()
+    assert [one.fragments_removed for one in report.compacted] == [4]
+    assert {one.state for one in documents.graph.indexes()} == {"ready"}
+    assert rows(documents) == before
+    assert answers(documents) == answered
