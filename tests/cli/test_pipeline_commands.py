@@ -82,7 +82,17 @@ def test_a_bad_row_of_a_table_is_named_by_its_line(omnigraph: Any, shelf: Path) 
     (shelf / "more.csv").write_text('slug,name\nx,"two\nlines"\ny,\n')
     outcome = omnigraph("load --data more.csv --type Author --mode append lib.omni")
     assert outcome.exit_code == 1
-    assert "line 4: Author: null for non-nullable property 'name'" in outcome.stderr
+    assert "error: more.csv, line 4: Author: null for non-nullable property 'name'" in outcome.stderr
+
+
+def test_violations_of_several_files_name_their_file(omnigraph: Any, shelf: Path) -> None:
+    for name in ("a", "b"):
+        (shelf / f"{name}.jsonl").write_text(json.dumps({"type": "Author", "data": {"slug": name}}) + "\n")
+    outcome = omnigraph("load --data a.jsonl --data b.jsonl --mode append lib.omni")
+    assert "error: a.jsonl, line 1: Author" in outcome.stderr
+    assert "  b.jsonl, line 1: Author" in outcome.stderr
+    skipped = omnigraph("load --data a.jsonl --data b.jsonl --mode append --on-error skip lib.omni")
+    assert "warning: rejected: b.jsonl, line 1: Author" in skipped.stderr
 
 
 USAGE = [

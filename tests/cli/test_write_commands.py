@@ -303,7 +303,7 @@ def test_skip_loads_the_sound_records_and_keeps_the_others(shelf: Desk) -> None:
     outcome = shelf(f"load --data {name} --mode merge lib.omni {flags} --json")
     document = json.loads(outcome.stdout)
     assert (document["total_entities"], document["rejected"], len(document["violations"])) == (1, 1, 1)
-    assert "warning: rejected: line 2" in outcome.stderr
+    assert "warning: rejected: in.jsonl, line 2" in outcome.stderr
     assert (shelf.place / "rejects.jsonl").read_text() == f"{bad}\n"
     assert "rejected 1 records" in shelf.load(AUTHOR, bad, flags=flags).stdout
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Iterator
 
 import click
 
@@ -24,21 +23,26 @@ def report_refusal(error: OmniGraphError, output: Output) -> int:
     elif isinstance(error, CompileError):
         output.note(error.render())
     else:
-        output.fail(error.sentence())
-        for text in _further_violations(error):
+        first, *others = _violations(error) or [""]
+        output.fail(f"{first}{error.sentence()}")
+        for text in others:
             output.note(f"  {text}")
         if error.hint:
             output.note(f"hint: {error.hint}")
     return exit_code_of(error)
 
 
-def _further_violations(error: OmniGraphError) -> Iterator[str]:
-    """An error that stands for several broken rules names the first one; these are the others."""
-    violations = error.details().get("violations")
-    for violation in violations[1:] if isinstance(violations, list) else ():
+def _violations(error: OmniGraphError) -> list[str]:
+    """An error may stand for several broken rules. Its sentence is the first one, to which only the file is added; the
+    others are told in full."""
+    found = error.details().get("violations")
+    told: list[str] = []
+    for violation in found if isinstance(found, list) else ():
         if isinstance(violation, dict):
+            file = f"{violation['file']}, " if "file" in violation and "line" in violation else ""
             line = f"line {violation['line']}: " if "line" in violation else ""
-            yield f"{line}{violation['message']}"
+            told.append(file if not told else f"{file}{line}{violation['message']}")
+    return told
 
 
 def error_document(error: OmniGraphError) -> dict[str, Json]:

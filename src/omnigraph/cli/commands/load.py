@@ -253,4 +253,5 @@ def _lines(target: Target, result: LoadResult) -> Iterator[str]:
 def _report_rejects(session: Session, result: LoadResult) -> None:
     """Records that were left out are named on stderr, so that a person sees them whatever the output is."""
     for violation in result.violations:
-        session.output.warn(f"rejected: {violation}")
+        file = f"{violation.file}, " if violation.file and violation.line else ""
+        session.output.warn(f"rejected: {file}{violation}")
