@@ -52,7 +52,6 @@ def main(peer: Peer) -> None:
         if name in asks:
             _say(what="begun", name=name)
             _say(what="answer", name=name, **_measured(asks[name], _is_heavy(name)))
-    _say(what="memory", peak_mb=peak_mb())
 
 
 def _cold(peer: Peer, data: BenchData) -> float:
@@ -79,7 +78,8 @@ def _measured(ask: Ask, heavy: bool) -> dict[str, Any]:
         begun = time.perf_counter()
         ask(len(times) + 1)
         times.append((time.perf_counter() - begun) * 1000)
-    return {"ms": statistics.median(times), "first_ms": first, "runs": len(times), "answer": answer}
+    found = {"ms": statistics.median(times), "first_ms": first, "runs": len(times), "answer": answer}
+    return found | {"peak_mb": peak_mb()}
 
 
 def peak_mb() -> float:

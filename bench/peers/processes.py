@@ -83,7 +83,6 @@ def _note(said: dict[str, Any], outcome: Outcome) -> str | None:
             return str(said["name"])
         case "answer":
             outcome.answers[said.pop("name")] = said
-        case "memory":
             outcome.peak_mb = max(outcome.peak_mb, said["peak_mb"])
     return None
 
