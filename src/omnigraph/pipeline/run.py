@@ -25,10 +25,13 @@ if TYPE_CHECKING:
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+Rows = TypeVar("Rows")
 Progress = Callable[[str, int, int], None]
 """Stage, finished tasks, tasks in all."""
 
 POLL_S = 0.2
+CANCEL_S_MAX = 20.0
+"""How long an interrupted caller waits for its tasks to end."""
 _RESULT = "number long, result binary"
 
 
@@ -56,11 +59,10 @@ def collect(
     spark: SparkSession, frame: DataFrame, *, stage_name: str, total: int, progress: Progress | None = None
 ) -> list[tuple[int, Any]]:
     """The pickled results of a frame of tasks (`number`, `result`), each once. The frame is run by this call alone."""
-    with _group(spark, stage_name) as group, _watched(spark, group, stage_name, total, progress):
+    group = f"omnigraph-{new_ulid()}"
+    with _watched(spark, group, stage_name, total, progress):
         try:
-            rows = frame.collect()
-        except KeyboardInterrupt:
-            raise
+            rows = _interruptible(spark, group, stage_name, frame.collect)
         except Exception as error:
             raise SparkJobFailed(_reason(stage_name, error), log_tail() or None) from error
     if progress is not None:
@@ -115,29 +117,57 @@ def packed(number: int, work: Callable[[], Any]) -> pa.RecordBatch:
 # --- groups, progress, cancelling -------------------------------------------------------------------------
 
 
+def _interruptible(spark: SparkSession, group: str, stage_name: str, action: Callable[[], Rows]) -> Rows:
+    """Runs an action beside the caller, who can be interrupted meanwhile: an interrupt ends the jobs of the group.
+
+    In the caller's own thread the interrupt would come in the middle of a word to the JVM, and nothing more could be
+    said to it.
+    """
+    outcome: list[Rows] = []
+    failure: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            with _named(spark, group, stage_name):
+                outcome.append(action())
+        except BaseException as error:  # noqa: BLE001 - it is raised again where the caller waits
+            failure.append(error)
+
+    worker = threading.Thread(target=work, name=f"omnigraph-{stage_name}", daemon=True)
+    worker.start()
+    try:
+        while worker.is_alive():  # a wait without end would not hear of an interrupt that another thread received
+            worker.join(POLL_S)
+    except BaseException:
+        _cancel(spark, group)
+        worker.join(CANCEL_S_MAX)
+        raise
+    if failure:
+        raise failure[0]
+    return outcome[0]
+
+
 @contextmanager
-def _group(spark: SparkSession, stage_name: str) -> Iterator[str]:
-    """The jobs of the block can be told from others, and end when the block is left by an interrupt."""
-    group = f"omnigraph-{new_ulid()}"
+def _named(spark: SparkSession, group: str, stage_name: str) -> Iterator[None]:
+    """The jobs of the block, in this thread, can be told from others."""
+    context = _context(spark)
+    if context is not None:
+        context.setJobGroup(group, f"omnigraph {stage_name}", interruptOnCancel=True)
+        yield
+        return
+    spark.addTag(group)
+    try:
+        yield
+    finally:
+        spark.removeTag(group)
+
+
+def _cancel(spark: SparkSession, group: str) -> None:
     context = _context(spark)
     if context is None:
-        spark.addTag(group)
+        spark.interruptTag(group)
     else:
-        context.setJobGroup(group, f"omnigraph {stage_name}", interruptOnCancel=True)
-    try:
-        yield group
-    except BaseException:
-        if context is None:
-            spark.interruptTag(group)
-        else:
-            context.cancelJobGroup(group)
-        raise
-    finally:
-        if context is None:
-            spark.removeTag(group)
-        else:
-            context.setLocalProperty("spark.jobGroup.id", None)
-            context.setLocalProperty("spark.job.description", None)
+        context.cancelJobGroup(group)
 
 
 @contextmanager
