@@ -11,7 +11,7 @@ from bench.peers.processes import Outcome
 from bench.peers.workloads import WORKLOADS, Workload
 
 COLOURS = ("#0b6e4f", "#7f8c8d", "#e07a5f", "#f2cc8f", "#3d405b", "#81b29a", "#6d597a")
-LABELS, PLOT, BAR, GAP = 330, 520, 9, 14
+LABELS, PLOT, BAR, GAP = 420, 520, 9, 14
 
 
 def disagreements(outcomes: Mapping[str, Outcome]) -> list[str]:

@@ -25,7 +25,7 @@ WORKLOADS = (
     Workload("hop3_one", "3 hops from one seed, number of walks"),
     Workload("hop3_many", "3 hops from 1,000 seeds, number of walks"),
     Workload("reach", "variable 1..3 hops from one seed"),
-    Workload("aggregate", "filter, join and group: average age of acquaintances by company, top 10"),
+    Workload("aggregate", "filter, join, group: average age of friends by company, top 10"),
     Workload("anti", "anti-join: people of one city who know nobody above 90"),
     Workload("triangles", "triangles, counted", heavy=True),
     Workload("text", "text top 10", ranks=True),
