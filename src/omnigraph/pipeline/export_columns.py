@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import re
 from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
@@ -12,7 +12,7 @@ from omnigraph.language.schema.catalog import EdgeType, NodeType, Property
 from omnigraph.model.types import Scalar
 from omnigraph.storage.arrow_types import arrow_type
 
-_QUOTED = set(',"\r\n')
+_NEEDS_QUOTES = re.compile(r'[,"\r\n]|^\s|\s$|^$')
 _OUTSIDE = {"src": "from", "dst": "to"}
 
 
@@ -93,13 +93,13 @@ def _cells(batch: pa.RecordBatch, prop: Property, writer: LineWriter) -> list[st
     if prop.type.is_list or prop.type.is_vector:
         return ["" if text == "null" else _cell(text) for text in texts]
     if prop.type.scalar in (Scalar.DATE, Scalar.DATETIME):
-        return ["" if text == "null" else str(json.loads(text)) for text in texts]
+        return ["" if text == "null" else text.strip('"') for text in texts]
     return ["" if text == "null" else text for text in texts]
 
 
 def _cell(text: str | None) -> str:
     if text is None:
         return ""
-    if text and _QUOTED.isdisjoint(text) and text == text.strip():
+    if _NEEDS_QUOTES.search(text) is None:
         return text
     return '"' + text.replace('"', '""') + '"'
