@@ -60,6 +60,10 @@ def mutate(storage: GraphStorage, schema: Callable[[], AcceptedSchema], mutation
         mutated.append(outcome)
         return outcome.changes
 
+    def recheck(base: WriteBase, changes: ChangeSet) -> None:
+        refuse(validate(changes, CommittedView(storage, base.pins()), base.schema.catalog))
+
+    insert_only = _ir(compiled).is_insert_only
     request = WriteRequest(
         branch=mutation.branch,
         kind="mutation",
@@ -70,7 +74,8 @@ def mutate(storage: GraphStorage, schema: Callable[[], AcceptedSchema], mutation
         if_commit=mutation.if_commit,
         idempotency_key=mutation.idempotency_key,
         request_digest=_digest_of(mutation) if mutation.idempotency_key is not None else None,
-        prepares_again=_ir(compiled).is_insert_only,
+        prepares_again=insert_only,
+        recheck=recheck if insert_only else None,
         brief=not waits_for_provider(accepted, _ir(compiled)),
     )
     receipt = write(storage, request, schema)

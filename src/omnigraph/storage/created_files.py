@@ -17,7 +17,7 @@ from omnigraph.storage.layout import manifest_file
 
 def sync_commit(after: Dataset, operation: Any) -> bool:
     """Syncs what one commit of this operation created; False, and nothing synced, when it does not tell its files."""
-    created = _files_of_operation(operation)
+    created = files_of_operation(operation)
     if created is None:
         return False
     _sync(after, created, first=int(after.version))
@@ -38,7 +38,14 @@ def _sync(after: Dataset, created: Iterable[str], first: int) -> None:
     sync_files([*files, *_folders_above(files, folder)])
 
 
-def _files_of_operation(operation: Any) -> list[str] | None:
+def sync_operation(folder: str, operation: Any) -> None:
+    """Syncs the files that an operation has staged for a table in this folder, before any version names them."""
+    files = _on_disk(os.path.join(folder, path) for path in files_of_operation(operation) or ())
+    sync_files([*files, *_folders_above(files, folder)])
+
+
+def files_of_operation(operation: Any) -> list[str] | None:
+    """Every file that an operation wrote, below its table's folder; None when it does not tell."""
     touched: Iterable[Any] = ()  # fragments that were there before and got a new deletion vector
     match operation:
         case LanceOperation.Append() | LanceOperation.Overwrite():

@@ -6,6 +6,7 @@ table by exactly one version; the commit is a separate, single-attempt step (`ta
 
 from __future__ import annotations
 
+import os
 import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -14,14 +15,18 @@ from typing import Any, Literal, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.model.errors import KeyConflict, OmniGraphError
+from omnigraph.model.errors import Internal, KeyConflict, OmniGraphError
 from omnigraph.model.format_version import DATA_STORAGE_VERSION
+from omnigraph.storage.created_files import files_of_operation, sync_operation
+from omnigraph.storage.durability import Durability
 from omnigraph.storage.failpoints import Point, reach
 from omnigraph.storage.key_map import key_maps
 from omnigraph.storage.lance_errors import translated
 from omnigraph.storage.lance_session import Index, LanceOperation, Transaction, write_fragments
 from omnigraph.storage.manifest_state import TablePin
+from omnigraph.storage.objects import ObjectStore
 from omnigraph.storage.predicates import Predicate, one_of, to_sql
+from omnigraph.storage.root import Root
 from omnigraph.storage.tables import Table
 
 UPSERT_BY_INDEX_ROWS_MAX = 300
@@ -179,6 +184,34 @@ def _among(table: Table, wanted: pa.Array) -> set[str]:
         ids = batch.column("id")
         found.update(ids.filter(pc.is_in(ids, value_set=wanted)).to_pylist())
     return found
+
+
+# --- effects whose turn comes later -----------------------------------------------------------------------
+
+
+def on_newer_version(effect: StagedEffect, table: Table) -> StagedEffect:
+    """The same added rows, as a change of this version of the table: what is added does not depend on what is there."""
+    if effect.rows_appended is None:
+        raise Internal(f"the effect on '{effect.pin.table_key}' does more than add rows")
+    if table.pin == effect.pin:
+        return effect
+    return staged_effect(effect.kind, table, Transaction(table.version, effect.transaction.operation))
+
+
+def sync_staged(effect: StagedEffect, root: Root, durability: Durability) -> None:
+    """Makes the files of an effect durable already now; the commit then has less to wait for."""
+    if root.is_local and durability == "full":
+        sync_operation(root.join(effect.pin.path), effect.transaction.operation)
+
+
+def discard(effect: StagedEffect, objects: ObjectStore) -> None:
+    """Removes the files of an effect that will never be committed."""
+    for path in files_of_operation(effect.transaction.operation) or ():
+        whole = f"{effect.pin.path}/{path}"
+        if os.path.splitext(path)[1]:
+            objects.delete(whole, lasting=False)
+        else:
+            objects.delete_tree(whole)  # the folder of its large blobs
 
 
 # --- parts ------------------------------------------------------------------------------------------------

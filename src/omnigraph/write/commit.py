@@ -51,6 +51,7 @@ from omnigraph.write.gates import is_busy, window
 from omnigraph.write.publish_ahead import publish_ahead
 from omnigraph.write.recovery import recover_branch, resolve
 from omnigraph.write.sidecars import Sidecar, SidecarPin, delete_sidecar, list_sidecars, write_sidecar
+from omnigraph.write.staged_ahead import StagedAhead, moved_onto, stage_ahead
 
 PREPARE_AGAIN_MAX = 32
 """How often work that only adds is prepared again when another commit was first."""
@@ -92,6 +93,8 @@ class WriteRequest:
     request_digest: str | None = None
     prepares_again: bool = False
     brief: bool = False  # small enough to be prepared while others wait for the branch
+    recheck: Callable[[WriteBase, ChangeSet], None] | None = None
+    """For work that only adds: refuses changes that do not stand against another commit than they were made for."""
     publishes_empty: bool = False
     extra: Mapping[str, Json] = field(default_factory=dict)
 
@@ -115,9 +118,7 @@ def write(storage: GraphStorage, request: WriteRequest, schema: Callable[[], Acc
     for attempt in range(1 + PREPARE_AGAIN_MAX):
         lost_often = attempt >= (1 if request.brief else PREPARE_IN_WINDOW_AFTER)
         if lost_often or (request.brief and is_busy(storage, request.branch)):
-            with window(storage, request.branch) as lease:
-                _recover(storage, request.branch, lease)
-                return _attempt(storage, request, schema, lease)
+            return _in_turn(storage, request, schema)
         if _pending(storage, request.branch):
             with window(storage, request.branch) as lease:
                 _recover(storage, request.branch, lease)
@@ -128,6 +129,48 @@ def write(storage: GraphStorage, request: WriteRequest, schema: Callable[[], Acc
             if attempt == PREPARE_AGAIN_MAX or not (again or _only_upkeep(storage, request.branch, lost)):
                 raise
     raise AssertionError("the loop returns or raises")
+
+
+def _in_turn(storage: GraphStorage, request: WriteRequest, schema: Callable[[], AcceptedSchema]) -> Receipt:
+    """Queues for the branch. Work that only adds writes its files meanwhile, and has little left to do in its turn."""
+    ahead = _staged_ahead(storage, request, schema)
+    try:
+        with window(storage, request.branch) as lease:
+            _recover(storage, request.branch, lease)
+            base = WriteBase(request.branch, storage.manifest.load(request.branch), schema())
+            moved = _moved(storage, request, base, ahead)
+            if ahead is None or moved is None:
+                return _attempt(storage, request, schema, lease)
+            ahead = None  # from here on the files belong to a commit
+            reach(Point.MUTATION_STAGED)
+            return _effects_and_publish(storage, base, request, list(moved.values()), lease)
+    finally:
+        if ahead is not None:
+            ahead.discard(storage)
+
+
+def _staged_ahead(
+    storage: GraphStorage, request: WriteRequest, schema: Callable[[], AcceptedSchema]
+) -> StagedAhead | None:
+    if request.recheck is None or request.if_commit is not None:
+        return None
+    base = WriteBase(request.branch, storage.manifest.load(request.branch), schema())
+    if _replay(base.loaded, request) is not None:
+        return None
+    return stage_ahead(storage, request.branch, base.schema.ir_hash, base.pins(), lambda: request.prepare(base))
+
+
+def _moved(
+    storage: GraphStorage, request: WriteRequest, base: WriteBase, ahead: StagedAhead | None
+) -> dict[TableKey, StagedEffect] | None:
+    """The files of earlier as effects on this commit, checked against it; None when the work must be prepared anew."""
+    if ahead is None or request.recheck is None or ahead.schema_ir_hash != base.schema.ir_hash:
+        return None
+    if _replay(base.loaded, request) is not None or storage.lineages.exists(MANIFEST, SCHEMA_APPLY_LOCK):
+        return None
+    request.recheck(base, ahead.changes)
+    refuse_foreign_ids(storage, base.pins(), base.schema.catalog, ahead.changes)
+    return moved_onto(storage, ahead, base.pins())
 
 
 def _only_upkeep(storage: GraphStorage, branch: str, lost: ReadSetChanged) -> bool:
