@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -21,6 +22,10 @@ from omnigraph.write import ChangeSet, ItemSource, PreparedLoad, Receipt, WriteB
 from omnigraph.write.load import LoadMode
 
 __all__ = ["Engine", "Load", "LoadMode", "load"]
+
+INDEX_FROM_ROWS = 100_000
+"""A type that a load brings so many rows of gets its indexes right away; smaller loads leave them to `optimize`."""
+_log = logging.getLogger("omnigraph.graph")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,8 +116,28 @@ def _load(
     else:
         receipt = write(storage, _write_request(request, prepare, items, schema), schema)
     seconds = dict(run.seconds)
+    if receipt is not None and not receipt.replayed:
+        seconds |= _indexes(storage, schema, request, prepared[-1])
     seconds["commit"] = max(0.0, time.perf_counter() - begun - sum(seconds.values()) + seconds.get("session", 0.0))
     return _result(request, prepared[-1] if prepared else None, items, run, seconds, created=created, receipt=receipt)
+
+
+def _indexes(
+    storage: GraphStorage, schema: Callable[[], AcceptedSchema], request: Load, prepared: PreparedLoad
+) -> dict[str, float]:
+    """Indexes of the types that grew much, in a commit of their own. They are derived: the load is done without."""
+    grown = [f"node:{name}" for name, count in prepared.nodes.items() if count >= INDEX_FROM_ROWS]
+    grown += [f"edge:{name}" for name, count in prepared.edges.items() if count >= INDEX_FROM_ROWS]
+    if not grown:
+        return {}
+    from omnigraph.write.indexing import ensure_indices
+
+    begun = time.perf_counter()
+    try:
+        ensure_indices(storage, schema, request.branch, tables=grown, actor_id=request.actor_id)
+    except OmniGraphError as error:
+        _log.warning("the load is done, its indexes are not: %s", error)
+    return {"index": time.perf_counter() - begun}
 
 
 def _write_request(
