@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
@@ -113,6 +114,9 @@ def decide(plan: Plan, mode: Mode, tables: list[Table], residence: Residence, as
     """How this run follows edges and finds nodes."""
     if mode != "auto":
         return Decision(mode, "asked for")
+    named = os.environ.get("OMNIGRAPH_TRAVERSAL_MODE")
+    if named in ("indexed", "csr"):
+        return Decision("indexed" if named == "indexed" else "csr", "OMNIGRAPH_TRAVERSAL_MODE")
     again = asked.again(tables)
     if all(residence.has_entities(table) for table in tables):
         return Decision("csr", "resident already")
@@ -127,13 +131,24 @@ def decide(plan: Plan, mode: Mode, tables: list[Table], residence: Residence, as
 def _by_cost(plan: Plan, tables: list[Table]) -> Decision:
     frontier = max((step.estimate for step in plan.steps if isinstance(step, ScanNodes)), default=0.0)
     hops = sum(_hops(hop) for step in plan.steps for hop in _walked(step))
-    if frontier > INDEXED_FRONTIER_MAX or hops > INDEXED_HOPS_MAX:
+    frontier_max = int(os.environ.get("OMNIGRAPH_EXPAND_INDEXED_MAX_FRONTIER", INDEXED_FRONTIER_MAX))
+    hops_max = int(os.environ.get("OMNIGRAPH_EXPAND_INDEXED_MAX_HOPS", INDEXED_HOPS_MAX))
+    if frontier > frontier_max or hops > hops_max:
         return Decision("csr", f"{frontier:.0f} rows to start from, {hops} hops")
-    edges = sum(table.pin.row_count for table in tables if table.pin.table_key.kind == "edge")
-    found = sum(step.estimate for step in plan.steps)
-    if found > BUILD_FACTOR * max(edges, SMALL_ROWS):
-        return Decision("csr", f"about {found:.0f} rows on the way")
+    edge_tables = [table for table in tables if table.pin.table_key.kind == "edge"]
+    edges = sum(table.pin.row_count for table in edge_tables)
+    looked_at = sum(step.estimate for step in plan.steps)
+    if hops and not all(_is_indexed(table) for table in edge_tables):
+        looked_at += hops * edges  # without an index each hop is a scan
+    if looked_at > BUILD_FACTOR * max(edges, SMALL_ROWS):
+        return Decision("csr", f"about {looked_at:.0f} rows to look at on the way")
     return Decision("indexed", f"{frontier:.0f} rows to start from, nothing resident yet")
+
+
+def _is_indexed(table: Table) -> bool:
+    """Whether the edges of a node are found without a scan."""
+    columns = {column for index in table.indexes() for column in index.columns}
+    return {"src", "dst"} <= columns
 
 
 def _walked(step: PlanStep) -> tuple[Hop, ...]:
