@@ -19,9 +19,13 @@ from omnigraph.storage.index_probes import as_literals
 from omnigraph.storage.lance_errors import translated
 from omnigraph.storage.lance_session import LanceOperation, Transaction
 from omnigraph.storage.predicates import IsNull, Not, OneOf, to_sql
-from omnigraph.storage.search import text_index, text_rows, vector_ranked
+from omnigraph.storage.search import vector_ranked
 from omnigraph.storage.staging import IndexSpec, StagedEffect, segments_named, staged_effect
 from omnigraph.storage.tables import Table
+from omnigraph.storage.text_search import text_index
+
+STALE_SHARE = 4
+"""A text index of which more than one in so many entries is of a row that is gone is as good as broken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,13 +79,15 @@ def existing_indexes(table: Table) -> tuple[ExistingIndex, ...]:
 
 
 def why_broken(table: Table, index: ExistingIndex) -> str | None:
-    """Why a search through the index fails; None when it answers."""
+    """Why a search through the index fails, or why it had better be built anew; None when it answers."""
     try:
         [column] = index.columns
         if index.kind == "INVERTED":
-            text_rows(table, column, "probe", limit=1)
-            if text_index(table, column) is None:
-                return "it has another analyser, or entries of rows that were rewritten since"
+            found = text_index(table, column)
+            if found is None:
+                return "it cannot be read, has another analyser, or would find rows by texts that they had before"
+            if found.counted.stale * STALE_SHARE > found.counted.documents:
+                return f"{found.counted.stale} of its {found.counted.documents} entries are of rows that are gone"
         elif index.kind.startswith("IVF"):
             size = table.schema.field(column).type.list_size
             vector_ranked(table, column, np.ones(size, np.float32), 1, None)

@@ -157,3 +157,18 @@ def test_rrf_of_arrays_is_rrf_to_the_last_bit() -> None:
         expected = rrf(arms, 60)
         assert numbers.tolist() == sorted(expected)
         assert scores.tolist() == [expected[number] for number in sorted(expected)]
+
+
+def test_after_a_compaction_deleted_neighbours_do_not_crowd_out_the_others(tmp_path: Path) -> None:
+    """Canary: Lance's index still proposes them, and gives less than was asked for when they are left out."""
+    documents = Documents(tmp_path / "g", [{"slug": f"s{i:02}", "emb": [float(i), 0.0]} for i in range(60)])
+    documents.graph.ensure_indices()
+    documents.graph.mutate('query d() { delete Doc where slug < "s30" }')
+    documents.graph.optimize()
+    table = documents.table()
+    lance = {"column": "emb", "q": vector(0, 0), "k": 5}
+    assert table.handle.scanner(columns=["id", "_distance"], nearest=lance).to_table().num_rows == 0
+    forget_columns()
+    for use_index in (True, False):
+        hits = nearest(table, "emb", vector(0, 0), None, limit=5, use_index=use_index)
+        assert sorted(documents.slugs(hits.row_ids)) == ["s30", "s31", "s32", "s33", "s34"]

@@ -29,7 +29,7 @@ from omnigraph.query.search.ranking import (
 from omnigraph.query.search.text_parts import TextPart, make_text_part
 from omnigraph.storage import Table, scan_fragments
 from omnigraph.storage.analyser import tokens_of_words, words_of
-from omnigraph.storage.search import IndexedDocuments, indexed_documents, text_index, text_ranked, text_rows
+from omnigraph.storage.text_search import TextIndex, text_index
 
 ROUNDING = 1e-5
 """An index scores in single precision; scores that differ by less than this share are not told apart by it."""
@@ -44,30 +44,34 @@ KNOWN_INDEXES_MAX = 256
 class IndexedText:
     """The text index of one version of a table, and what was found out about it."""
 
-    column: str
-    counted: IndexedDocuments | None
-    """None: it finds rows, and is not asked to rank."""
+    index: TextIndex
     fresh: TextPart | None
+    """The rows that came after it."""
     _having: dict[str, int] = field(default_factory=dict)
 
-    def ranked(self, table: Table, query: str, terms: Terms, population: RowIds | None, limit: int) -> Hits | None:
+    def rows(self, query: str) -> RowIds:
+        """The rows that match."""
+        return self.index.rows(query)
+
+    def ranked(self, query: str, terms: Terms, population: RowIds | None, limit: int) -> Hits | None:
         """The best rows of the population, and maybe more, scored; None when the index cannot tell."""
-        if self.counted is None:
+        if not self.index.ranks:
             return None
+        counted = self.index.counted
         newer = [] if self.fresh is None else [matched_rows(Piece(self.fresh, None), terms)]
         documents, tokens = (0, 0) if self.fresh is None else size_of(Piece(self.fresh, None))
-        indexed, later = self._in_index(table, query), having(newer, terms)
+        indexed, later = self._in_index(query), having(newer, terms)
         statistics = Statistics(
-            documents=self.counted.live_documents + documents,
-            tokens=self.counted.live_tokens + tokens,
+            documents=counted.live_documents + documents,
+            tokens=counted.live_tokens + tokens,
             having=tuple(a + b for a, b in zip(indexed, later, strict=True)),
         )
         if statistics.documents == 0:
             return scored(newer, terms, statistics, population)
-        row_ids = self._proposed(table, query, population, limit, self._slack(statistics, indexed))
+        row_ids = self._proposed(query, population, limit, self._slack(statistics, indexed))
         if row_ids is None:
             return None
-        return scored([*newer, self._read(table, row_ids, terms)], terms, statistics, population)
+        return scored([*newer, self._read(row_ids, terms)], terms, statistics, population)
 
     def _slack(self, statistics: Statistics, indexed: tuple[int, ...]) -> float:
         """What share of the index's last score a row must have, so that it may be among the best by ours.
@@ -75,8 +79,7 @@ class IndexedText:
         A score is a sum of inverse frequency times density. Ours and the index's differ by a factor in each of them;
         the least of these factors over the greatest is how far an order can be turned around.
         """
-        counted = self.counted
-        assert counted is not None
+        counted = self.index.counted
         low, high = 1.0, 1.0
         if counted.tokens and statistics.tokens:
             mean = (statistics.tokens / statistics.documents) / (counted.tokens / counted.documents)
@@ -89,24 +92,26 @@ class IndexedText:
                 factors += [ours / inverse_frequency(counted.documents, count) for count in (inside, most)]
         return low * min(factors) / (high * max(factors)) * (1.0 - ROUNDING)
 
-    def _proposed(self, table: Table, query: str, population: RowIds | None, limit: int, slack: float) -> RowIds | None:
+    def _proposed(self, query: str, population: RowIds | None, limit: int, slack: float) -> RowIds | None:
         proposed = limit + 16
         while proposed <= PROPOSED_MAX:
-            row_ids, scores = text_ranked(table, self.column, query, proposed, population)
-            if len(row_ids) <= limit:
+            row_ids, scores, all_of_them = self.index.ranked(query, proposed, population)
+            if len(row_ids) > limit:
+                last = float(np.partition(scores, len(scores) - limit)[len(scores) - limit]) * slack
+                if all_of_them or float(scores.min()) < last:
+                    return row_ids[scores >= last]
+            elif all_of_them:
                 return row_ids
-            last = float(np.partition(scores, len(scores) - limit)[len(scores) - limit]) * slack
-            if len(row_ids) < proposed or float(scores.min()) < last:
-                return row_ids[scores >= last]
             proposed *= 8
         return None
 
-    def _read(self, table: Table, row_ids: RowIds, terms: Terms) -> Matched:
-        taken = table.take(row_ids.tolist(), [self.column, "_rowid"])
+    def _read(self, row_ids: RowIds, terms: Terms) -> Matched:
+        column = self.index.column
+        taken = self.index.table.take(row_ids.tolist(), [column, "_rowid"])
         batches = taken.to_batches() or [pa.RecordBatch.from_pylist([], taken.schema)]
-        return matched_rows(Piece(make_text_part(batches, self.column), None), terms)
+        return matched_rows(Piece(make_text_part(batches, column), None), terms)
 
-    def _in_index(self, table: Table, query: str) -> tuple[int, ...]:
+    def _in_index(self, query: str) -> tuple[int, ...]:
         """How many rows of the index have each token of the query: those that a word of this token finds."""
         words = words_of(query)
         spelled: dict[str, str] = {}
@@ -115,7 +120,7 @@ class IndexedText:
                 spelled.setdefault(token, word)
         for token, word in spelled.items():
             if token not in self._having:
-                self._having[token] = len(text_rows(table, self.column, word, indexed_only=True))
+                self._having[token] = len(self.index.rows(word, indexed_only=True))
         return tuple(self._having[token] for token in spelled)
 
 
@@ -148,16 +153,16 @@ class IndexedTexts:
 
 
 def _looked_at(table: Table, column: str) -> IndexedText | None:
-    index = text_index(table, column)
-    if index is None:
+    found = text_index(table, column)
+    if found is None:
         return None
     fresh = None
-    if index.fresh:
+    if found.index.fresh:
         batches, rows = [], 0
-        for batch in scan_fragments(table, index.fresh, [column, "_rowid"]):
+        for batch in scan_fragments(table, found.index.fresh, [column, "_rowid"]):
             batches.append(batch)
             rows += batch.num_rows
             if rows > FRESH_ROWS_MAX:
                 return None
         fresh = make_text_part(batches, column)
-    return IndexedText(column, indexed_documents(table, index), fresh)
+    return IndexedText(found, fresh)

@@ -15,7 +15,6 @@ from omnigraph.query.search.indexed_text import IndexedText, IndexedTexts
 from omnigraph.query.search.ranking import Matched, Statistics, Terms, having, matched_rows, scored, size_of, terms_of
 from omnigraph.query.search.text_parts import TextPart, make_text_part
 from omnigraph.storage import Table
-from omnigraph.storage.search import text_rows
 
 RESIDENT_ROWS_MAX = 500_000
 """A column with an index becomes resident only up to so many rows; reading a larger one costs more than it saves."""
@@ -32,7 +31,7 @@ def text_matches(table: Table, column: str, query: str | None, *, use_index: boo
     index = _index_for(table, column) if use_index else None
     if index is not None:
         try:
-            return text_rows(table, column, query)
+            return index.rows(query)
         except OmniGraphError:
             _indexes.forget(table, column)
     found = [matched_rows(piece, terms).row_ids for piece in text_columns.pieces(table, column)]
@@ -55,7 +54,7 @@ def bm25(
     index = _index_for(table, column) if use_index and limit is not None else None
     if index is not None and limit is not None:
         try:
-            hits = index.ranked(table, query, terms, population, limit)
+            hits = index.ranked(query, terms, population, limit)
         except OmniGraphError:
             hits = None
             _indexes.forget(table, column)

@@ -185,19 +185,20 @@ def _prefers_index(table: Table, column: str, dimension: int) -> bool:
 
 
 def _by_index(table: Table, column: str, query: Vector, population: RowIds | None, limit: int) -> Hits | None:
-    """The rows that Lance puts first, measured anew; None when too many are too close to tell."""
+    """The rows that Lance puts first, measured anew; None when too many are too close to tell, or are gone."""
     proposed = limit + 16
     while proposed <= PROPOSED_MAX:
         row_ids, distances = vector_ranked(table, column, query, proposed, population)
-        if len(row_ids) > limit:
-            last = float(np.partition(distances, limit - 1)[limit - 1])
-            scale = last + float(np.square(query, dtype=np.float64).sum())
-            margin = last + 4.0 * (len(query) + 8) * float(np.finfo(np.float32).eps) * scale
-            if len(row_ids) == proposed and float(distances.max()) <= margin:
-                proposed *= 8
-                continue
-            row_ids = row_ids[distances <= margin]
         taken = table.take(row_ids.tolist(), [column, "_rowid"]).combine_chunks()
         part = make_vector_part(taken.to_batches(), column)
-        return _near(Piece(part, None), query, None, None)
+        found = _near(Piece(part, None), query, None, None)
+        if len(row_ids) < proposed:
+            return found
+        estimates = distances[np.isin(row_ids, part.row_ids)]
+        if len(estimates) > limit:
+            last = float(np.partition(estimates, limit - 1)[limit - 1])
+            scale = last + float(np.square(query, dtype=np.float64).sum())
+            if float(distances.max()) > last + 4.0 * (len(query) + 8) * float(np.finfo(np.float32).eps) * scale:
+                return found
+        proposed *= 8
     return None
