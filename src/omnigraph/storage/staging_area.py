@@ -180,7 +180,10 @@ def staging_folders(storage: GraphStorage) -> list[str]:
         return []
     selector = fs.FileSelector(_address(storage.root, STAGING), allow_not_found=True)
     found = filesystem(storage.root).get_file_info(selector)
-    return sorted(each.base_name for each in found if each.type == fs.FileType.Directory)
+    names = sorted(each.base_name for each in found if each.type == fs.FileType.Directory)
+    if storage.root.is_local:
+        return names
+    return [name for name in names if storage.objects.has_any(f"{STAGING}/{name}")]  # some stores keep empty folders
 
 
 def delete_untracked(storage: GraphStorage, table_path: str, names: set[str] | frozenset[str]) -> None:

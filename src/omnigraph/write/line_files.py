@@ -6,6 +6,7 @@ A line belongs to the range that holds its first byte, so any cut gives the same
 from __future__ import annotations
 
 import glob
+import io
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -27,6 +28,7 @@ BLOCK_BYTES = 2 * 1024 * 1024
 
 Codec = Literal["gzip", "zstd"]
 _CODECS: dict[str, Codec] = {".gz": "gzip", ".gzip": "gzip", ".zst": "zstd", ".zstd": "zstd"}
+REMOTE = "s3://"
 _ENDINGS = (".jsonl", ".ndjson", ".json")
 
 
@@ -86,6 +88,13 @@ class LineItem:
             raise BadRequest(f"cannot read '{self.path}': {reason}") from error
 
     def _open(self, path: str) -> Any:
+        if path.startswith(REMOTE):
+            from omnigraph.write.tabular.files import remote
+
+            files, name = remote(path)
+            if self.codec is not None:
+                return files.open_input_stream(name, compression=self.codec)
+            return io.BufferedReader(files.open_input_file(name), BLOCK_BYTES)
         if self.codec is not None:
             return pa.input_stream(path, compression=self.codec)
         return open(path, "rb")
@@ -153,7 +162,9 @@ def find_files(sources: Sequence[str | Path], endings: tuple[str, ...] = _ENDING
     """The files that paths, globs and folders name, each once. A folder stands for its files with these endings."""
     found: list[str] = []
     for source in map(str, sources):
-        if os.path.isdir(source):
+        if source.startswith(REMOTE):
+            found += _remote_files(source, endings)
+        elif os.path.isdir(source):
             found += _in_folder(source, endings)
         elif os.path.isfile(source):
             found.append(source)
@@ -165,6 +176,13 @@ def find_files(sources: Sequence[str | Path], endings: tuple[str, ...] = _ENDING
         else:
             raise BadRequest(f"cannot read '{source}': there is no such file")
     return list(dict.fromkeys(found))
+
+
+def _remote_files(source: str, endings: tuple[str, ...]) -> list[str]:
+    from omnigraph.write.tabular.files import expand
+
+    packed = tuple(ending + codec for ending in endings for codec in _CODECS)
+    return [file.path for file in expand([source], (*endings, *packed))]
 
 
 def _in_folder(folder: str, endings: tuple[str, ...]) -> list[str]:
@@ -191,17 +209,29 @@ def codec_of(path: str) -> Codec | None:
 
 def _items_of(paths: Sequence[str], split_bytes: int) -> Iterator[LineItem]:
     for path in paths:
-        try:
-            size = os.path.getsize(path)
-        except OSError as error:
-            raise BadRequest(f"cannot read '{path}': {error.strerror}") from error
-        codec = codec_of(path)
+        size, codec, place = _size_of(path), codec_of(path), _place_of(path)
         if codec is not None or size <= split_bytes:
-            yield LineItem(path, os.path.abspath(path), codec=codec, bytes_on_disk=size)
+            yield LineItem(path, place, codec=codec, bytes_on_disk=size)
             continue
         parts = -(-size // split_bytes)
         cuts = [size * part // parts for part in range(parts + 1)]
         for part in range(parts):
             start, end = cuts[part], cuts[part + 1]
             last = part == parts - 1
-            yield LineItem(path, os.path.abspath(path), start, None if last else end, bytes_on_disk=end - start)
+            yield LineItem(path, place, start, None if last else end, bytes_on_disk=end - start)
+
+
+def _place_of(path: str) -> str:
+    """The same file for a task that runs in another folder."""
+    return path if path.startswith(REMOTE) else os.path.abspath(path)
+
+
+def _size_of(path: str) -> int:
+    try:
+        if path.startswith(REMOTE):
+            from omnigraph.write.tabular.files import size_of
+
+            return size_of(path)
+        return os.path.getsize(path)
+    except OSError as error:
+        raise BadRequest(f"cannot read '{path}': {error.strerror or error}") from error
