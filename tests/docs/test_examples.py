@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent.parent
-PAGES = ["README.md", "docs/writing.md", "docs/querying.md", "docs/search.md", "docs/spark.md"]
+PAGES = ["README.md", "docs/writing.md", "docs/querying.md", "docs/search.md", "docs/spark.md", "docs/pipeline.md"]
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
