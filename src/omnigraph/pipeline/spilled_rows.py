@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.language.schema.catalog import Catalog, EdgeType, NodeType
+from omnigraph.model.errors import ResourceLimitExceeded
 from omnigraph.model.identifiers import TableKey
 from omnigraph.pipeline.spill import ABSENT, GENERATED, LINE, TEXT, DecodeReceipt, Spilled
 from omnigraph.storage.staging_area import StagingFiles
@@ -22,6 +23,15 @@ from omnigraph.write.decode import Decoded, DecodePlan, decode_plan
 from omnigraph.write.intake import Refused
 from omnigraph.write.sources import Places
 from omnigraph.write.validation import checked_columns
+
+KEY_BYTES_MAX = 2**31 - 1
+"""Text of one key column of one type: what Arrow holds in one array."""
+
+
+class KeyColumnTooLarge(ResourceLimitExceeded):
+    """More key text in one type than one driver compares."""
+
+    _hint = "split the input and load its parts one after another"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +64,8 @@ class SpilledLoad:
         rows = pa.concat_tables([table.select(columns) for table in tables])
         starts = [self.places.starts[item] for item, _ in parts]
         lines = [_numbers(table) + start for table, start in zip(tables, starts, strict=True)]
+        if any(each.generated < each.rows for _, each in parts) or entity.unique:
+            _refuse_large_keys(entity, rows)
         generated = [_generated(table, each) for table, (_, each) in zip(tables, parts, strict=True)]
         absent = {
             prop.name: np.concatenate([_mask(table[ABSENT + prop.name]) for table in tables])
@@ -94,6 +106,14 @@ class SpilledLoad:
         table = self.files.read(receipt.refused)
         pairs = zip(table[LINE].to_pylist(), table[TEXT].to_pylist(), strict=True)
         return [Refused(line, text) for line, text in pairs]
+
+
+def _refuse_large_keys(entity: NodeType | EdgeType, rows: pa.Table) -> None:
+    """Only what is put together to be compared: ids, and members of unique tuples."""
+    for name in sorted({"id", *(member for group in entity.unique for member in group)}):
+        size = sum(chunk.nbytes for chunk in rows[name].chunks)
+        if size > KEY_BYTES_MAX:
+            raise KeyColumnTooLarge(f"key bytes of {entity.table_key}.{name}", KEY_BYTES_MAX, size)
 
 
 def _numbers(table: pa.Table) -> npt.NDArray[np.int64]:
