@@ -20,6 +20,7 @@ from bench.peers.workloads import WORKLOADS
 Ask = Callable[[int], Any]
 """Asks the question for the n-th time; the answer is a number where one can be compared."""
 BUDGET_S, RUNS_MAX, RUNS_MIN = 3.0, 200, 3
+SLOW_MS = 2_000
 WARM_UP = 2
 """Questions after the first that do not count: an engine may decide to keep something when it is asked again."""
 
@@ -64,17 +65,17 @@ def _is_heavy(name: str) -> bool:
 
 
 def _measured(ask: Ask, heavy: bool) -> dict[str, Any]:
-    """The first answer, and the median of the warm ones in milliseconds."""
+    """The first answer, and the median of the warm ones in milliseconds; a slow question is asked only once more."""
     begun = time.perf_counter()
     answer = ask(0)
     first = (time.perf_counter() - begun) * 1000
-    for number in range(0 if heavy else WARM_UP):
+    slow = heavy or first > SLOW_MS
+    for number in range(0 if slow else WARM_UP):
         ask(number + 1)
     times: list[float] = []
+    least = 1 if slow else RUNS_MIN
     started = time.perf_counter()
-    while len(times) < RUNS_MAX and (len(times) < RUNS_MIN or time.perf_counter() - started < BUDGET_S):
-        if heavy and times and time.perf_counter() - started > BUDGET_S:
-            break
+    while len(times) < RUNS_MAX and (len(times) < least or time.perf_counter() - started < BUDGET_S):
         begun = time.perf_counter()
         ask(len(times) + 1)
         times.append((time.perf_counter() - begun) * 1000)
