@@ -25,7 +25,7 @@ from omnigraph.storage.tables import Table
 from omnigraph.storage.text_search import text_index
 
 STALE_SHARE = 4
-"""A text index of which more than one in so many entries is of a row that is gone is as good as broken."""
+"""A text index of which more than one in so many entries is of a row that is gone is better built anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,15 +79,12 @@ def existing_indexes(table: Table) -> tuple[ExistingIndex, ...]:
 
 
 def why_broken(table: Table, index: ExistingIndex) -> str | None:
-    """Why a search through the index fails, or why it had better be built anew; None when it answers."""
+    """Why a search through the index fails; None when it answers."""
     try:
         [column] = index.columns
         if index.kind == "INVERTED":
-            found = text_index(table, column)
-            if found is None:
+            if text_index(table, column) is None:
                 return "it cannot be read, has another analyser, or would find rows by texts that they had before"
-            if found.counted.stale * STALE_SHARE > found.counted.documents:
-                return f"{found.counted.stale} of its {found.counted.documents} entries are of rows that are gone"
         elif index.kind.startswith("IVF"):
             size = table.schema.field(column).type.list_size
             vector_ranked(table, column, np.ones(size, np.float32), 1, None)
@@ -97,6 +94,12 @@ def why_broken(table: Table, index: ExistingIndex) -> str | None:
     except OmniGraphError as error:
         return str(error)
     return None
+
+
+def is_worn(table: Table, index: ExistingIndex) -> bool:
+    """True when a text index has gathered so many entries of rows that are gone that it ranks poorly."""
+    found = text_index(table, index.columns[0]) if index.kind == "INVERTED" else None
+    return found is not None and found.counted.stale * STALE_SHARE > found.counted.documents
 
 
 def values_in(table: Table, column: str, fragments: Sequence[int]) -> int:

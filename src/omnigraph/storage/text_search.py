@@ -32,6 +32,9 @@ ANALYSER_INDEX_VERSION = 2
 """Text indexes of earlier versions have fewer stop words: they find the same rows but count other lengths."""
 
 
+_NO_LENGTHS = pa.table({"_rowid": pa.array([], pa.uint64()), "_num_tokens": pa.array([], pa.uint32())})
+
+
 @dataclass(frozen=True, slots=True)
 class IndexedDocuments:
     """What a text index counts: rows with a token, and tokens. With and without the entries of rows that are gone."""
@@ -134,7 +137,7 @@ def _lengths(table: Table, segment: str) -> pa.Table | None:
                 parts = [LanceFileReader(path, options).read_all().to_table() for path in files]
         except (OmniGraphError, KeyError):
             continue
-        return pa.concat_tables(parts) if parts else None
+        return pa.concat_tables(parts) if parts else _NO_LENGTHS
     return None
 
 

@@ -21,6 +21,7 @@ from omnigraph.storage.index_builds import (
     ExistingIndex,
     build_segments,
     existing_indexes,
+    is_worn,
     rewritten_fragments,
     stage_segments,
     still_fits,
@@ -199,7 +200,7 @@ def index_work(table: Table, entity: NodeType | EdgeType) -> tuple[IndexWork, ..
     existing = existing_indexes(table)
     wanted = wanted_indexes(entity, table.pin.row_count)
     asked = [index for spec in wanted if (index := existing_for(spec, existing)) is not None]
-    broken = [index.name for index in asked if why_broken(table, index) is not None]
+    broken = [index.name for index in asked if why_broken(table, index) is not None or is_worn(table, index)]
     texts = [index.fragments for index in asked if index.kind == "INVERTED"]
     fresh = sorted({number for number in rows for covered in texts if number not in covered})
     works = plan_indexes(wanted, existing, rows, broken, rewritten_fragments(table, fresh))
