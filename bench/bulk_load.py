@@ -181,7 +181,9 @@ def _anonymous_mb(process: int) -> float:
 
 def _in_child(who: str, file: Path, master: str) -> dict[str, Any]:
     command = [sys.executable, "-m", "bench.bulk_load", "--master", master, "--child", who, str(file)]
-    done = subprocess.run(command, cwd=Path(__file__).parent.parent, capture_output=True, text=True, check=True)
+    done = subprocess.run(command, cwd=Path(__file__).parent.parent, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise SystemExit(f"{who}: {done.stderr[-4000:]}")
     took: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return took
 
