@@ -52,7 +52,15 @@ def main(peer: Peer) -> None:
     for name in wanted:
         if name in asks:
             _say(what="begun", name=name)
-            _say(what="answer", name=name, **_measured(asks[name], _is_heavy(name)))
+            _say(**_told(name, asks[name]))
+
+
+def _told(name: str, ask: Ask) -> dict[str, Any]:
+    """What came of one question; an engine that cannot answer one may well answer the next."""
+    try:
+        return {"what": "answer", "name": name, **_measured(ask, _is_heavy(name))}
+    except Exception as error:  # noqa: BLE001  # every engine has errors of its own
+        return {"what": "failed", "name": name, "reason": f"{type(error).__name__}: {error}"}
 
 
 def _cold(peer: Peer, data: BenchData) -> float:

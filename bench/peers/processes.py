@@ -35,6 +35,8 @@ class Outcome:
 
     answers: dict[str, dict[str, Any]] = field(default_factory=dict)
     too_slow: set[str] = field(default_factory=set)
+    failed: dict[str, str] = field(default_factory=dict)
+    """Questions that the engine could not answer, with its words."""
     prepared_s: float | None = None
     cold_ms: float | None = None
     peak_mb: float = 0.0
@@ -84,6 +86,8 @@ def _note(said: dict[str, Any], outcome: Outcome) -> str | None:
         case "answer":
             outcome.answers[said.pop("name")] = said
             outcome.peak_mb = max(outcome.peak_mb, said["peak_mb"])
+        case "failed":
+            outcome.failed[said["name"]] = said["reason"]
     return None
 
 

@@ -45,14 +45,17 @@ def markdown(size: Size, outcomes: Mapping[str, Outcome], limit_s: float) -> str
     peaks = [f"{outcomes[name].peak_mb:,.0f}" if outcomes[name].peak_mb else "–" for name in names]
     lines.append(f"| peak memory, MB | {' | '.join(peaks)} |")
     for name in names:
-        if outcomes[name].failure:
-            lines += ["", f"{name} failed: {outcomes[name].failure.splitlines()[-1]}"]
+        for reason in dict.fromkeys([*outcomes[name].failed.values(), outcomes[name].failure]):
+            if reason:
+                lines += ["", f"{name} failed: {reason.splitlines()[-1]}"]
     return "\n".join(lines)
 
 
 def _cell(outcome: Outcome, workload: Workload, limit_s: float) -> str:
     if workload.name in outcome.too_slow:
         return f"> {limit_s:,.0f} s"
+    if workload.name in outcome.failed:
+        return "failed"
     found = outcome.answers.get(workload.name)
     return "–" if found is None else _number(found["ms"])
 
