@@ -158,6 +158,21 @@ def test_a_write_that_comes_between_stays_and_so_does_the_compaction(tmp_path: P
     assert graph.verify().ok
 
 
+def test_an_index_build_that_comes_between_stays_and_so_does_the_compaction(tmp_path: Path) -> None:
+    documents = Documents(tmp_path / "g", [{"slug": f"s{i}", "title": "graph"} for i in range(20)])
+    documents.graph.ensure_indices()
+    for number in range(5):
+        documents.put([{"slug": f"n{number}", "title": "graph"}])
+    keeper = Graph.open(documents.graph.uri, durability="os")
+    with armed(Point.MUTATION_STAGED, lambda: keeper.ensure_indices() and None):
+        documents.put([{"slug": "n9", "title": "graph"}])
+    with armed(Point.MUTATION_STAGED, lambda: keeper.ensure_indices() and None):
+        report = documents.graph.optimize()
+    assert (report.commit is not None, report.conflict) == (True, None)
+    assert documents.table().count() == 26
+    assert documents.graph.verify().ok
+
+
 def test_a_write_is_not_failed_by_a_compaction_that_comes_between(tmp_path: Path) -> None:
     graph = fx(tmp_path / "g")
     for number in range(5):

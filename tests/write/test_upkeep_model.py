@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from omnigraph.graph import Graph
 from omnigraph.query.search import bm25, nearest, text, text_matches, vectors
 from omnigraph.storage import Compare, OneOf
 from omnigraph.write import index_plan
@@ -94,3 +96,36 @@ def test_indexes_find_what_a_scan_finds_after_any_writes_builds_and_compactions(
     documents.graph.optimize()
     compare(documents)
     assert documents.graph.verify().ok, done
+
+
+def test_a_writer_a_reader_and_keepers_do_not_get_in_each_others_way(tmp_path: Path) -> None:
+    documents = Documents(tmp_path / "g", [a_row(random.Random(1), f"s{number}") for number in range(KEYS)], SCHEMA)
+    uri = documents.graph.uri
+
+    def writer() -> None:
+        graph = Graph.open(uri, durability="os")
+        for number in range(20):
+            slug = f"new{number}"
+            graph.mutate('query i($s: String) { insert Doc { slug: $s, title: "word3 common" } }', s=slug)
+            graph.mutate("query u($s: String) { update Doc set { n: 7 } where slug = $s }", s=slug)
+
+    def keeper(operation: str) -> None:
+        graph = Graph.open(uri, durability="os")
+        for _ in range(4):
+            report: Any = getattr(graph, operation)()
+            assert report.conflict is None
+
+    def reader() -> None:
+        graph = Graph.open(uri, read_only=True)
+        for _ in range(15):
+            [row] = graph.query('query q() { match { $d: Doc search($d.title, "common") } return { count($d) as n } }')
+            assert row["n"] >= KEYS
+
+    with ThreadPoolExecutor(5) as pool:
+        works = [pool.submit(writer), pool.submit(reader)]
+        works += [pool.submit(keeper, name) for name in ("ensure_indices", "optimize", "ensure_indices")]
+        for work in works:
+            work.result()
+    assert documents.table().count() == KEYS + 20
+    compare(documents)
+    assert documents.graph.verify().ok

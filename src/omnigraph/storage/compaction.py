@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from omnigraph.storage.fragments import FragmentState, fragment_states
+from omnigraph.storage.index_builds import index_identities
 from omnigraph.storage.lance_errors import translated
 from omnigraph.storage.lance_session import Compaction, LanceOperation, Transaction
 from omnigraph.storage.staging import StagedEffect, staged_effect
@@ -30,6 +31,8 @@ class Compacted:
     groups: tuple[Any, ...]
     originals: dict[int, Any]
     """What the rewritten fragments were: another version must have them unchanged."""
+    indexes: dict[str, tuple[str, ...]]
+    """And the indexes: fragments are put together only when the same segments cover them."""
 
     @property
     def fragments_removed(self) -> int:
@@ -49,13 +52,14 @@ def compact(table: Table) -> Compacted | None:
     if not groups:
         return None
     numbers = [int(fragment.id) for group in groups for fragment in group.original_fragments]
-    return Compacted(groups, {number: _identity(states[number]) for number in numbers})
+    return Compacted(groups, {number: _identity(states[number]) for number in numbers}, index_identities(table))
 
 
 def still_compacts(compacted: Compacted, table: Table) -> bool:
-    """True when every fragment that was rewritten is still there as it was."""
+    """True when every fragment that was rewritten is still there as it was, under the same indexes."""
     now = {state.number: _identity(state) for state in fragment_states(table)}
-    return all(now.get(number) == identity for number, identity in compacted.originals.items())
+    unchanged = all(now.get(number) == identity for number, identity in compacted.originals.items())
+    return unchanged and index_identities(table) == compacted.indexes
 
 
 def stage_compaction(table: Table, compacted: Compacted) -> StagedEffect:

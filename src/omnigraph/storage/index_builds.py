@@ -140,14 +140,14 @@ def build_segments(table: Table, builds: Sequence[IndexBuild]) -> BuiltSegments:
                 segment = table.handle.merge_existing_index_segments([segment])
             segments.append(segment)
     covered = {number: _content(states[number]) for build in builds for number in build.fragments}
-    return BuiltSegments(tuple(builds), tuple(segments), covered, _identities(table))
+    return BuiltSegments(tuple(builds), tuple(segments), covered, index_identities(table))
 
 
 def still_fits(built: BuiltSegments, table: Table) -> bool:
     """True when the table still has what the segments were built from, and no other program built there since."""
     now = {state.number: _content(state) for state in fragment_states(table)}
     unchanged = all(now.get(number) == content for number, content in built.fragments.items())
-    return unchanged and _identities(table) == built.existing
+    return unchanged and index_identities(table) == built.existing
 
 
 def stage_segments(table: Table, built: BuiltSegments) -> StagedEffect:
@@ -163,5 +163,6 @@ def _content(state: FragmentState) -> Any:
     return state.files
 
 
-def _identities(table: Table) -> dict[str, tuple[str, ...]]:
+def index_identities(table: Table) -> dict[str, tuple[str, ...]]:
+    """The segments of every index: equal for two versions when no index was built in between."""
     return {index.name: index.segments for index in existing_indexes(table)}
