@@ -1,7 +1,7 @@
-"""Commit latency: one person inserted into a large graph, durably, beside the same row by plain Lance and LanceDB.
+"""Commit latency: one person inserted into a large graph, durably, beside the same row by Lance, LanceDB and DuckDB.
 
-The three take turns, so whatever else the machine does disturbs all of them alike: read the ratios. Plain Lance and
-LanceDB never sync to disk; we do. Run: python -m bench.commit_latency [--quick]
+They take turns, so whatever else the machine does disturbs all of them alike: read the ratios. Plain Lance and LanceDB
+never sync to disk; DuckDB and we do. Run: python -m bench.commit_latency [--quick]
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from collections.abc import Callable
 from itertools import count
 from pathlib import Path
 
+import duckdb
 import lance
 import lancedb
 import pyarrow as pa
@@ -108,6 +109,21 @@ def lance_db(folder: Path, people: int) -> Callable[[], object]:
     return upsert
 
 
+def duck_db(folder: Path, people: int) -> Callable[[], object]:
+    """An insert with a primary key into a database file; every commit is synced, as ours is."""
+    connection = duckdb.connect(str(folder / "people.duckdb"))
+    connection.execute("CREATE TABLE people (id VARCHAR PRIMARY KEY, name VARCHAR, age INTEGER)")
+    rows = _people(people)
+    connection.execute("INSERT INTO people SELECT * FROM rows")
+
+    def insert() -> None:
+        name = f"new{next(_numbers)}"
+        connection.execute("INSERT INTO people VALUES (?, ?, 30)", [name, name]).fetchall()
+
+    del rows
+    return insert
+
+
 def _people(count: int) -> pa.Table:
     return pa.table({"id": ids_of(count), "name": ids_of(count), "age": pa.array([30] * count, pa.int32())})
 
@@ -122,18 +138,25 @@ def _one_person() -> pa.Table:
 
 def throughput(folder: Path, people: int, commits: int) -> None:
     """Every thread inserts on main through one shared graph; each insert is a commit of its own."""
-    print(f"\n{people:,} people, a new graph for each row, {commits} commits\n")
-    print("| threads on one branch | commits/s | p50 ms | p99 ms | plain Lance, one thread, commits/s |")
-    print("|---|---|---|---|---|")
-    for threads in (1, 8, 64):
+    print(f"\n{people:,} people, a new graph for each row, {commits} commits; the others with one writer, in turns\n")
+    print("| threads on one branch | commits/s | p50 ms | p99 ms | DuckDB, durable | LanceDB upsert | plain Lance |")
+    print("|---|---|---|---|---|---|---|")
+    for threads in (1, 8, 16, 64):
         graph = make_graph(str(folder / f"threads{threads}"), people)
-        append = plain_lance(folder / f"plain{threads}", people)
+        place = folder / f"others{threads}"
+        place.mkdir()
+        others = {
+            "duck": duck_db(place, people),
+            "lancedb": lance_db(place, people),
+            "plain": plain_lance(place, people),
+        }
         for _ in range(WARM_UP):
             inserter(graph)()
-        plain = 1000 / statistics.mean(in_turns({"append": append}, commits)["append"])
+        rates = [1000 / statistics.mean(taken) for taken in in_turns(others, commits // 4).values()]
         taken, seconds = _together(graph, threads, commits // threads)
         middle, worst = statistics.median(taken), percentile(taken, 99)
-        print(f"| {threads} | {len(taken) / seconds:.0f} | {middle:.1f} | {worst:.1f} | {plain:.0f} |", flush=True)
+        beside = " | ".join(f"{rate:.0f}" for rate in rates)
+        print(f"| {threads} | {len(taken) / seconds:.0f} | {middle:.1f} | {worst:.1f} | {beside} |", flush=True)
 
 
 def _together(graph: Graph, threads: int, each: int) -> tuple[list[float], float]:
