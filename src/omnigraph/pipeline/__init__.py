@@ -1,1 +1,1 @@
-"""The pipeline: jobs on Spark that turn sources into staged effects. Start with `session` and `spark_load`."""
+"""The pipeline: jobs on Spark that turn sources into staged effects. Start with `session`, `run`, `load_job`."""

@@ -7,7 +7,7 @@ happens when the commit protocol asks for it, so nothing long runs while a branc
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Literal
@@ -167,8 +167,3 @@ def _digest(each: TypeRows) -> str:
         for text in each.decoded.rows["id"].to_pylist():
             running.update(text.encode() + b"\0")
     return running.hexdigest()
-
-
-def row_counts(load: SpilledLoad) -> Mapping[TableKey, int]:
-    """Records per type that could be read."""
-    return {key: sum(each.rows for _, each in parts) for key, parts in load.spilled().items()}
