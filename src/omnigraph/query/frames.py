@@ -149,6 +149,27 @@ def frame_sum_is_exact(weights: Weights) -> bool:
     return len(weights) == 0 or int(weights.max()) * len(weights) < 2**53
 
 
+def distinct(rows: Rows, size: int) -> Rows:
+    """Every row number that occurs, once, ascending, without NULL. `size` is greater than all of them."""
+    if size > 16 * len(rows):
+        numbers = np.unique(rows)
+        return numbers[numbers >= 0]
+    seen = np.zeros(size + 1, np.bool_)  # NULL, which is -1, marks the last
+    seen[rows] = True
+    return np.flatnonzero(seen[:size]).astype(np.int32)
+
+
+def members(rows: Rows, chosen: Rows, size: int) -> Mask:
+    """Which rows are among the chosen ones; NULL never is."""
+    if size > 16 * len(rows):
+        found: Mask = np.isin(rows, chosen)
+        return found
+    marks = np.zeros(size + 1, np.bool_)
+    marks[chosen] = True
+    marks[size] = False
+    return marks[rows]
+
+
 def distinct_rows(frame: Frame, names: tuple[str, ...]) -> tuple[Positions, Positions]:
     """For these variables: the position of one row per distinct combination, and each row's combination."""
     if not names:

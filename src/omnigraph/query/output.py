@@ -20,7 +20,7 @@ from omnigraph.language.query.ir import (
 from omnigraph.language.query.params import BoundParams, row_count
 from omnigraph.query.aggregation import Grouping
 from omnigraph.query.evaluation import Evaluation
-from omnigraph.query.frames import Frame, Positions, joined
+from omnigraph.query.frames import Frame, Positions, distinct, joined, members
 from omnigraph.query.identity import identities, value_identities
 from omnigraph.query.limits import MORSEL_ROWS
 from omnigraph.query.mentions import variables_of
@@ -63,16 +63,17 @@ class Output:
 
     def _ranked(self, rank: Rank, frames: Iterator[Frame]) -> Iterator[Frame]:
         """Ranks the rows that the pattern leaves; those without a rank are no results."""
-        whole = self._held(frames)
         variable = _ranked_variable(rank)
-        rows = whole.columns[variable]
         entities = self.evaluation.entities(variable)
         cut = None if self.query.grouped or self.query.distinct else self._last
-        distinct = np.unique(rows[rows >= 0])
-        ranked = self.evaluation.ranking.rank(
-            rank, distinct, entities, self.bound, limit=cut, whole=self.scans_whole and len(distinct) == len(rows)
-        )
-        yield whole.where(np.isin(rows, ranked.rows))
+        if self.scans_whole:
+            ranked = self.evaluation.ranking.rank(rank, None, entities, self.bound, limit=cut)
+            yield Frame(len(ranked.rows), {variable: ranked.rows})
+            return
+        whole = self._held(frames)
+        rows = whole.columns[variable]
+        ranked = self.evaluation.ranking.rank(rank, distinct(rows, entities.size), entities, self.bound, limit=cut)
+        yield whole.where(members(rows, ranked.rows, entities.size))
 
     def _held(self, frames: Iterator[Frame]) -> Frame:
         held = []

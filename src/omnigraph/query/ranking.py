@@ -7,13 +7,11 @@ once per query and tested row by row. So both work on any variable, wherever the
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from omnigraph.language.query.ir import Bm25, Fuzzy, MatchText, Nearest, PropAccess, Rank, Rrf, Search
 from omnigraph.language.query.params import BoundParams
@@ -21,7 +19,8 @@ from omnigraph.language.schema.catalog import Catalog
 from omnigraph.model.errors import BadRequest, Internal
 from omnigraph.query.constants import constant
 from omnigraph.query.entities import Entities, RowIds
-from omnigraph.query.frames import Frame, Rows
+from omnigraph.query.frames import Frame, Rows, distinct
+from omnigraph.query.rank_fusion import Arm, Ranked, fused
 
 if TYPE_CHECKING:
     from omnigraph.query.embeddings import Embedder
@@ -29,23 +28,6 @@ if TYPE_CHECKING:
 
 FUZZY_EDITS_DEFAULT = 2
 RRF_K_DEFAULT = 60
-
-Scores = npt.NDArray[np.float64]
-
-
-@dataclass(frozen=True, slots=True)
-class Ranked:
-    """Rows with their scores, by row number."""
-
-    rows: Rows
-    scores: Scores
-
-    def of(self, rows: Rows) -> pa.Array:
-        """The scores of these rows, NULL for those that are not ranked."""
-        if not len(self.rows):
-            return pa.nulls(len(rows), pa.float64())
-        places = np.minimum(np.searchsorted(self.rows, rows), len(self.rows) - 1)
-        return pa.array(self.scores[places], mask=self.rows[places] != rows)
 
 
 class Ranking:
@@ -95,22 +77,21 @@ class Ranking:
         rows = frame.columns[_field(expr).variable]
         known = self._ranked.get(expr)
         if known is None:
-            known = self.rank(expr, np.unique(rows[rows >= 0]), entities, bound, limit=None, whole=False)
+            known = self.rank(expr, distinct(rows, entities.size), entities, bound, limit=None)
         return known.of(rows)
 
     def rank(
-        self, expr: Rank, rows: Rows, entities: Entities, bound: BoundParams, *, limit: int | None, whole: bool
+        self, expr: Rank, rows: Rows | None, entities: Entities, bound: BoundParams, *, limit: int | None
     ) -> Ranked:
-        """Ranks these rows (each once). With a limit at least the best so many, and what ties with the last of them.
+        """Ranks these rows (each once; None: the whole table, which an index can rank without a list of its rows).
 
-        `whole` says that they are all rows of the table, which an index can rank without a list of them.
+        With a limit at least the best so many come back, and what ties with the last of them.
         """
         if isinstance(expr, Rrf):
-            ranked = self._fused(expr, rows, entities, bound, limit=limit, whole=whole)
+            ranked = self._fused(expr, rows, entities, bound, limit=limit)
         else:
-            population = None if whole else entities.row_ids(rows)
-            hits = self._hits(expr, entities, population, bound, limit)
-            ranked = _ranked(entities, hits)
+            population = None if rows is None else entities.row_ids(rows)
+            ranked = _ranked(entities, self._hits(expr, entities, population, bound, limit))
         self._ranked[expr] = ranked
         return ranked
 
@@ -144,30 +125,17 @@ class Ranking:
         return vector
 
     def _fused(
-        self, expr: Rrf, rows: Rows, entities: Entities, bound: BoundParams, *, limit: int | None, whole: bool
+        self, expr: Rrf, rows: Rows | None, entities: Entities, bound: BoundParams, *, limit: int | None
     ) -> Ranked:
-        from omnigraph.query.search import rrf
-
-        k = RRF_K_DEFAULT if expr.k is None else constant(expr.k, bound)
+        given = None if expr.k is None else constant(expr.k, bound)
+        k = RRF_K_DEFAULT if given is None else int(given)
         arms = []
-        for arm in (expr.primary, expr.secondary):
-            arm_limit = limit if isinstance(arm, Nearest) else None
-            ranked = self.rank(arm, rows, entities, bound, limit=arm_limit, whole=whole)
-            order = best_first(ranked, entities, descending=isinstance(arm, Bm25))
-            arms.append(order[:arm_limit].tolist())
-        fused = rrf(arms, RRF_K_DEFAULT if k is None else int(k))
-        numbers = np.fromiter(fused.keys(), np.int32, len(fused))
-        values = np.fromiter(fused.values(), np.float64, len(fused))
-        by_number = np.argsort(numbers)
-        return Ranked(numbers[by_number], values[by_number])
-
-
-def best_first(ranked: Ranked, entities: Entities, *, descending: bool) -> Rows:
-    """The rows from best to worst; equal scores in order of their ids."""
-    table = pa.table({"score": ranked.scores, "id": entities.ids(ranked.rows)})
-    keys = [("score", "descending" if descending else "ascending"), ("id", "ascending")]
-    places: npt.NDArray[np.uint64] = pc.sort_indices(table, sort_keys=keys).to_numpy()
-    return ranked.rows[places]
+        for each in (expr.primary, expr.secondary):
+            # Of the nearest only the best so many are an arm; a text's matches are, all of them.
+            cut = limit if isinstance(each, Nearest) else None
+            ranked = self.rank(each, rows, entities, bound, limit=cut)
+            arms.append(Arm(ranked, entities, descending=isinstance(each, Bm25), cut=cut))
+        return fused(arms, k, limit)
 
 
 def _ranked(entities: Entities, hits: Hits) -> Ranked:

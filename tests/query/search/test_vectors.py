@@ -1,4 +1,4 @@
-"""Vector search: exact distances, the same with an index, without one, and part by part; and rank fusion."""
+"""Vector search: exact distances, the same with an index, without one, and part by part."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from omnigraph.query.search import columns, nearest, rrf, rrf_arrays, vectors
+from omnigraph.query.search import columns, nearest, vectors
 from omnigraph.storage import open_storage
 from support.rust_graphs import rust_graph
 from support.searchable import VECTOR_INDEX, Documents, forget_columns
@@ -131,32 +131,6 @@ def test_vectors_of_the_rust_binary_are_found_by_themselves() -> None:
         for row in stored:
             hits = nearest(table, "emb", np.array(row["emb"], np.float32), None, limit=1)
             assert (row["_rowid"], 0.0) in zip(hits.row_ids.tolist(), hits.scores.tolist(), strict=True)
-
-
-# --- fusion -----------------------------------------------------------------------------------------------
-
-
-def test_rrf_adds_the_reciprocal_places() -> None:
-    assert rrf([["a", "b"], ["b", "c"]], 60) == {"a": 1 / 61, "b": 1 / 62 + 1 / 61, "c": 1 / 62}
-
-
-def test_rrf_counts_an_entity_once_per_arm_at_its_first_place() -> None:
-    assert rrf([["a", "a", "b"]], 1) == {"a": 0.5, "b": 1 / 3}
-
-
-def test_rrf_of_mirrored_arms_ties() -> None:
-    scores = rrf([["a", "x", "b"], ["b", "x", "a"]], 1)
-    assert scores["a"] == scores["b"]
-
-
-def test_rrf_of_arrays_is_rrf_to_the_last_bit() -> None:
-    draw = random.Random(2)
-    for _ in range(50):
-        arms = [draw.sample(range(40), draw.randint(0, 20)) for _ in range(draw.randint(0, 3))]
-        numbers, scores = rrf_arrays([np.array(arm, np.int32) for arm in arms], 60)
-        expected = rrf(arms, 60)
-        assert numbers.tolist() == sorted(expected)
-        assert scores.tolist() == [expected[number] for number in sorted(expected)]
 
 
 def test_after_a_compaction_deleted_neighbours_do_not_crowd_out_the_others(tmp_path: Path) -> None:
