@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from omnigraph.model.errors import BadRequest, Unreachable
+from omnigraph.storage.user_cache import cache_folder
 
 JAVA_VERSION_MIN = 17
 _VERSION = re.compile(r'"?(\d+)(?:\.(\d+))?[^"\s]*"?')
@@ -86,16 +87,6 @@ def _asked(program: str) -> str:
 
 
 # --- the class archive ------------------------------------------------------------------------------------
-
-
-def cache_folder() -> Path:
-    """`OMNIGRAPH_CACHE_DIR`, or the place where the platform keeps a user's caches."""
-    named = os.environ.get("OMNIGRAPH_CACHE_DIR")
-    if named:
-        return Path(named)
-    if platform.system() == "Darwin":
-        return Path.home() / "Library" / "Caches" / "omnigraph"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "omnigraph"
 
 
 @dataclass(frozen=True, slots=True)

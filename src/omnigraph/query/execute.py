@@ -30,9 +30,10 @@ from omnigraph.query.ranking import Ranking
 from omnigraph.query.residence import Residence, residence
 from omnigraph.query.result import QueryResult
 from omnigraph.query.statistics import Statistics
-from omnigraph.query.topology_files import TopologyFiles, cache_folder
+from omnigraph.query.topology_files import TopologyFiles
 from omnigraph.query.view import Asked, Decision, QueryView, decide
 from omnigraph.storage import GraphStorage, Table
+from omnigraph.storage.user_cache import cache_folder
 
 if TYPE_CHECKING:
     from omnigraph.query.embeddings import Embedder

@@ -11,7 +11,6 @@ import contextlib
 import hashlib
 import os
 import shutil
-import sys
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -29,18 +28,6 @@ EDGES_MIN = 100_000
 FORMAT = "2"
 FOLDERS_MAX = 64
 """The topologies that are kept per graph; the least recently used go."""
-
-
-def cache_folder() -> Path:
-    """`OMNIGRAPH_CACHE_DIR`, or the place where the platform keeps a user's caches."""
-    named = os.environ.get("OMNIGRAPH_CACHE_DIR")
-    if named:
-        return Path(named)
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "omnigraph"
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA", str(Path.home()))) / "omnigraph" / "Cache"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "omnigraph"
 
 
 @dataclass(frozen=True, slots=True)
