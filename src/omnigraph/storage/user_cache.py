@@ -1,4 +1,4 @@
-"""The user's cache folder: where derived state is kept between processes, outside of any graph. Deletable at any time."""
+"""The user's cache folder: derived state that outlives a process, outside of any graph. Deletable at any time."""
 
 from __future__ import annotations
 
