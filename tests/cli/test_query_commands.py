@@ -10,8 +10,6 @@ from typing import Any
 
 import pytest
 
-from omnigraph.model.identifiers import new_ulid
-
 DATA = Path(__file__).parent / "data"
 ALL = "query -e 'query all() { match { $b: Book } return { $b.title } order { $b.title } }' --store lib.omni"
 BY = """query books_by --query library.gq --params '{"slug":"le-guin"}' --store lib.omni"""
@@ -183,7 +181,7 @@ def test_query_reads_the_state_of_a_time(shelf: Reader) -> None:
     shelf(f"{ALL} --as-of yesterday", 1)
 
 
-@pytest.mark.parametrize("flags", [f"--snapshot {new_ulid()}", "--branch nope"])
+@pytest.mark.parametrize("flags", ["--snapshot 01J9Z8Q5W3V7C2B4N6M8K0H1G3", "--branch nope"])
 def test_unknown_commit_or_branch_is_refused(flags: str, shelf: Reader) -> None:
     outcome = shelf(f"{ALL} {flags}", 1)
     assert outcome.stdout == ""
