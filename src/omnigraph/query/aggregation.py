@@ -334,6 +334,8 @@ def _encoded(values: pa.Array) -> Codes:
 
 def _spread(values: pa.Array, rows: npt.NDArray[np.int32]) -> pa.Array:
     """Values by row number, per row: through numpy, which is faster than `take` on millions of rows."""
+    if not len(values):  # a type without nodes: every row is NULL
+        return pa.nulls(len(rows), values.type)
     plain = values.fill_null(0) if values.null_count else values
     if pa.types.is_boolean(values.type) or pa.types.is_temporal(values.type):
         return values.take(pa.array(rows, mask=rows < 0))
