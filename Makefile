@@ -4,7 +4,7 @@ RUN := .venv/bin/python
 TESTS ?= tests
 WORKERS ?= 2
 
-.PHONY: demo test fuzz soak check format bench lock setup clean
+.PHONY: demo test fuzz soak soak-queries check format bench lock setup clean
 
 setup:
 	@$(PYTHON) tools/bootstrap.py
@@ -20,6 +20,9 @@ fuzz: setup  ## new random programs for both languages, one minute
 
 soak: setup  ## random histories of a graph against its model, until you stop it
 	@HYPOTHESIS_PROFILE=soak $(RUN) -m pytest tests/write/test_model.py -q --timeout 0
+
+soak-queries: setup  ## random queries over random graphs against the oracle, until you stop it
+	@PYTHONPATH=tests $(RUN) -m query.differential.soak
 
 check: setup  ## format, lint, types, import contracts
 	@$(RUN) -m ruff format --check src tests tools bench demo
