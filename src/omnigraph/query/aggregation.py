@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from omnigraph.language.query.ir import Aggregate, Expr, PropAccess, QueryIR, Rank, Variable
 from omnigraph.query.evaluation import Evaluation
-from omnigraph.query.frames import Frame, Positions, Rows, Weights, frame_sum_is_exact
+from omnigraph.query.frames import Frame, Mask, Positions, Rows, Weights, frame_sum_is_exact
 from omnigraph.query.identity import entity_variable, identities, is_nested, restored
 from omnigraph.query.mentions import is_row_count, variables_of
 from omnigraph.storage.arrow_types import arrow_type
@@ -36,6 +36,21 @@ class GroupedTable:
 
 
 @dataclass(frozen=True, slots=True)
+class Argument:
+    """What an aggregate adds up: numbers, zero where there is none, and which of them count."""
+
+    numbers: npt.NDArray[Any] | None
+    valid: Mask | None
+    """None: all of them."""
+    largest: float | None
+    """No number is further from zero."""
+
+    def of(self, rows: Rows) -> Argument:
+        numbers = None if self.numbers is None else self.numbers[rows]
+        return Argument(numbers, None if self.valid is None else self.valid[rows], self.largest)
+
+
+@dataclass(frozen=True, slots=True)
 class Buckets:
     """Which group each row belongs to. Rows may come in runs of the same group; then a code stands for a run."""
 
@@ -49,14 +64,14 @@ class Buckets:
             return self.codes
         return np.repeat(self.codes, np.diff(np.append(self.starts, self.length)))
 
-    def totals(self, weights: Weights | None) -> npt.NDArray[np.int64]:
+    def totals(self, weights: npt.NDArray[Any] | None) -> npt.NDArray[np.int64]:
         """How many rows each group has, counting each as often as its weight says. Exact."""
         if weights is None:
             if self.starts is None:
                 return np.bincount(self.codes, minlength=self.groups)
             weights = np.diff(np.append(self.starts, self.length))
         elif self.starts is not None:
-            weights = np.add.reduceat(weights, self.starts)
+            weights = np.add.reduceat(weights, self.starts, dtype=np.int64)
         if frame_sum_is_exact(weights):
             return np.bincount(self.codes, weights=weights, minlength=self.groups).astype(np.int64)
         totals = np.zeros(self.groups, np.int64)
@@ -82,6 +97,7 @@ class Grouping:
         self._partials: list[pa.Table] = []
         self._distinct: dict[int, list[pa.Table]] = {}
         self._node_codes: dict[Expr, Codes] = {}
+        self._node_numbers: dict[Expr, Argument] = {}
 
     def add(self, frames: Iterable[Frame]) -> None:
         for frame in frames:
@@ -157,29 +173,31 @@ class Grouping:
         return sorted({name for expr in self._keys if is_nested(expr) for name in variables_of(expr)})
 
     def _partial(self, i: int, aggregate: Aggregate, frame: Frame, buckets: Buckets) -> dict[str, pa.Array]:
-        weights = frame.weights
+        weights: npt.NDArray[Any] | None = frame.weights
         if is_row_count(aggregate):
             return {f"n{i}": pa.array(buckets.totals(weights))}
-        values = self._argument(aggregate.arg, frame)
         if aggregate.func in ("min", "max"):
-            return {f"v{i}": _extreme(values, buckets, aggregate.func)}
-        if values.null_count:  # a NULL counts for nothing and adds nothing
-            valid = values.is_valid().to_numpy(zero_copy_only=False)
-            weights = valid.astype(np.int64) if weights is None else np.where(valid, weights, 0)
+            return {f"v{i}": _extreme(self._values(aggregate.arg, frame), buckets, aggregate.func)}
+        argument = self._numbers(aggregate.arg, frame) or _counted(self._values(aggregate.arg, frame))
+        if argument.valid is not None:  # a NULL counts for nothing, and adds the zero that stands for it
+            weights = argument.valid if weights is None else np.where(argument.valid, weights, 0)
         counted = {f"n{i}": pa.array(buckets.totals(weights))}
-        if aggregate.func == "count":
-            return counted
-        return {**counted, f"v{i}": _sum(values.fill_null(0) if values.null_count else values, buckets, weights)}
+        return counted if aggregate.func == "count" else {**counted, f"v{i}": _sum(argument, buckets, frame.weights)}
 
-    def _argument(self, arg: Expr, frame: Frame) -> pa.Array:
-        """The values that are aggregated; per node when there are more rows than nodes, then spread."""
-        if isinstance(arg, PropAccess) and self._evaluation.view.is_resident and not arg.type.is_list:
-            entities = self._evaluation.entities(arg.variable)
-            rows = frame.columns[arg.variable]
-            if len(rows) > 4 * entities.size and pa.types.is_primitive(arrow_type(arg.type)):
-                every = Frame(entities.size, {arg.variable: np.arange(entities.size, dtype=np.int32)})
-                return _spread(self._evaluation.array(arg, every), rows)
-        if isinstance(arg, Variable) and len(frame.columns[arg.name]):
+    def _numbers(self, arg: Expr, frame: Frame) -> Argument | None:
+        """The argument from numbers per node, when there are many more rows than nodes; None when it is no number."""
+        if not isinstance(arg, PropAccess) or not self._evaluation.view.is_resident or not _is_plain_number(arg):
+            return None
+        entities, rows = self._evaluation.entities(arg.variable), frame.columns[arg.variable]
+        if len(rows) <= 4 * entities.size or not entities.size or (rows < 0).any():
+            return None
+        if arg not in self._node_numbers:
+            every = Frame(entities.size, {arg.variable: np.arange(entities.size, dtype=np.int32)})
+            self._node_numbers[arg] = _counted(self._evaluation.array(arg, every))
+        return self._node_numbers[arg].of(rows)
+
+    def _values(self, arg: Expr, frame: Frame) -> pa.Array:
+        if isinstance(arg, Variable):
             return self._evaluation.entities(arg.name).ids(frame.columns[arg.name])
         return self._evaluation.array(arg, frame)
 
@@ -332,40 +350,41 @@ def _encoded(values: pa.Array) -> Codes:
     return codes
 
 
-def _spread(values: pa.Array, rows: npt.NDArray[np.int32]) -> pa.Array:
-    """Values by row number, per row: through numpy, which is faster than `take` on millions of rows."""
-    if not len(values):  # a type without nodes: every row is NULL
-        return pa.nulls(len(rows), values.type)
-    plain = values.fill_null(0) if values.null_count else values
-    if pa.types.is_boolean(values.type) or pa.types.is_temporal(values.type):
-        return values.take(pa.array(rows, mask=rows < 0))
-    data = plain.to_numpy(zero_copy_only=False)[rows]
-    gone = rows < 0
-    if values.null_count:
-        gone = gone | values.is_null().to_numpy(zero_copy_only=False)[rows]
-    return pa.array(data, values.type, mask=gone if gone.any() else None)
+def _is_plain_number(arg: PropAccess) -> bool:
+    return arg.type.scalar.is_numeric and not arg.type.is_list
 
 
-def _sum(values: pa.Array, buckets: Buckets, weights: Weights | None) -> pa.Array:
+def _counted(values: pa.Array) -> Argument:
+    """An argument from its values; NULL is a zero that is not valid."""
+    valid = values.is_valid().to_numpy(zero_copy_only=False) if values.null_count else None
+    if not (pa.types.is_integer(values.type) or pa.types.is_floating(values.type)):
+        return Argument(None, valid, None)
+    filled = values.fill_null(0) if values.null_count else values
+    bounds = pc.min_max(filled).as_py()
+    largest = max(abs(bounds["min"] or 0), abs(bounds["max"] or 0))
+    return Argument(filled.to_numpy(zero_copy_only=False), valid, largest)
+
+
+def _sum(argument: Argument, buckets: Buckets, weights: Weights | None) -> pa.Array:
     """Per group, each value as often as its row counts. Integers are added exactly, whatever their size."""
-    is_real = pa.types.is_floating(values.type)
-    if is_real or _sums_fit_a_double(values, weights):
-        numbers = values.to_numpy(zero_copy_only=False)
+    numbers = argument.numbers
+    assert numbers is not None, "only numbers are added"
+    if numbers.dtype.kind == "f":
+        return pa.array(buckets.sums(numbers if weights is None else numbers * weights))
+    if _sums_fit_a_double(argument.largest, len(numbers), weights):
         sums = buckets.sums(numbers if weights is None else numbers * weights)
-        return pa.array(sums) if is_real else pa.array(sums.astype(np.int64)).cast(_WIDE)
+        return pa.array(sums.astype(np.int64)).cast(_WIDE)
     exact = [0] * buckets.groups
-    each = [1] * len(values) if weights is None else weights.tolist()
-    for code, value, weight in zip(buckets.per_row().tolist(), values.to_pylist(), each, strict=True):
+    each = [1] * len(numbers) if weights is None else weights.tolist()
+    for code, value, weight in zip(buckets.per_row().tolist(), numbers.tolist(), each, strict=True):
         exact[code] += value * weight
     return pa.array(exact, _WIDE)
 
 
-def _sums_fit_a_double(values: pa.Array, weights: Weights | None) -> bool:
-    bounds = pc.min_max(values).as_py()
-    largest = max(abs(bounds["min"] or 0), abs(bounds["max"] or 0))
+def _sums_fit_a_double(largest: float | None, count: int, weights: Weights | None) -> bool:
     if weights is None:
-        return bool(largest * len(values) < 2**53)
-    return bool(frame_sum_is_exact(weights) and largest * int(weights.sum()) < 2**53)
+        return (largest or 0) * count < 2**53
+    return frame_sum_is_exact(weights) and (largest or 0) * int(weights.sum()) < 2**53
 
 
 def _sums_or_means(func: str, sums: list[Any], counts: list[int]) -> pa.Array:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -41,6 +42,11 @@ class Frame:
             {name: column[positions] for name, column in self.columns.items()},
             None if self.weights is None else self.weights[positions],
         )
+
+    def repeated(self, times: Positions) -> Frame:
+        """Every row so many times, in place."""
+        columns = {name: np.repeat(column, times) for name, column in self.columns.items()}
+        return Frame(int(times.sum()), columns, None if self.weights is None else np.repeat(self.weights, times))
 
     def where(self, mask: Mask) -> Frame:
         if mask.all():
@@ -144,7 +150,7 @@ def _summed(places: npt.NDArray[np.integer], weights: Weights | None, size: int)
     return sums
 
 
-def frame_sum_is_exact(weights: Weights) -> bool:
+def frame_sum_is_exact(weights: npt.NDArray[Any]) -> bool:
     """Whether float64 can add these up without rounding."""
     return len(weights) == 0 or int(weights.max()) * len(weights) < 2**53
 

@@ -56,7 +56,12 @@ def _stepping(run: Run, step: Traverse, frame: Frame) -> Iterator[Frame]:
         if not kept.columns and kept.weights is None and hop.edge_binding is None:
             yield _ends_alone(run, step, adjacency, part)
             continue
-        parents, entries = walk(adjacency, part.columns[hop.src_var])
+        sources = part.columns[hop.src_var]
+        if not step.conditions and hop.edge_binding is None:
+            targets = adjacency.targets[entries_from(adjacency, sources)]
+            yield kept.repeated(adjacency.degrees(sources)).with_columns(**{hop.dst_var: targets})
+            continue
+        parents, entries = walk(adjacency, sources)
         targets = adjacency.targets[entries]
         if step.conditions:
             passing = run.evaluation.passing(step.conditions, hop.dst_var, targets)

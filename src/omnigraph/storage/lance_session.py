@@ -14,14 +14,17 @@ from typing import Any
 os.environ.setdefault("LANCE_LOG", "error")  # must be set before the import: Lance logs to stderr on its own account
 os.environ.setdefault("LANCE_INCLUDE_VECTOR_CENTROIDS", "false")
 
-import lance
-from lance import FragmentMetadata, Index, LanceDataset, LanceOperation, Transaction, tokenize
-from lance.dataset import serialize_row_addrs
-from lance.file import LanceFileReader
-from lance.fragment import write_fragments
-from lance.lance import _Session as Session
-from lance.optimize import Compaction
-from lance.query import MatchQuery
+from omnigraph.storage.without_pandas import without_pandas
+
+with without_pandas():
+    import lance
+    from lance import FragmentMetadata, Index, LanceDataset, LanceOperation, Transaction, tokenize
+    from lance.dataset import serialize_row_addrs
+    from lance.file import LanceFileReader
+    from lance.fragment import write_fragments
+    from lance.lance import _Session as Session
+    from lance.optimize import Compaction
+    from lance.query import MatchQuery
 
 from omnigraph.storage import layout
 from omnigraph.storage.lance_errors import without_panics
