@@ -140,7 +140,7 @@ def test_the_first_question_builds_nothing(storage: GraphStorage, maps: KeyMaps)
 def test_what_this_process_appended_is_never_read_back(
     storage: GraphStorage, maps: KeyMaps, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    table = storage.tables.open(BASE)
+    table = committed(storage, stage_append(storage.tables.open(BASE), people(["a"])))
     existing_ids(table, ["a"])
     existing_ids(table, ["a"])
 
@@ -166,9 +166,9 @@ def test_a_map_that_grew_too_much_is_built_anew(
     storage: GraphStorage, maps: KeyMaps, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(key_map, "RECENT_ROWS_MAX", 3)
-    table = storage.tables.open(BASE)
+    table = committed(storage, stage_append(storage.tables.open(BASE), people(["k0"])))
     existing_ids(table, ["k1"])
-    for number in range(10):
+    for number in range(1, 10):
         table = committed(storage, stage_append(table, people([f"k{number}"])))
         assert maps.present(table, UNIVERSE[:12]) == {f"k{each}" for each in range(number + 1)}
 
