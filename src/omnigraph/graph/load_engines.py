@@ -109,13 +109,17 @@ def spark_run(
 ) -> Iterator[LoadRun]:
     """On Spark: the staging area of the load exists as long as the block, and what it left is gone after it."""
     from omnigraph.pipeline.load_job import LoadJob, LoadPlan
+    from omnigraph.pipeline.run import warm_up
     from omnigraph.pipeline.session import session
     from omnigraph.storage.staging_area import staging_area
 
     begun = time.perf_counter()
     frame = getattr(load.source, "frame", load.source)
     given = frame.sparkSession if hasattr(frame, "sparkSession") else load.spark
+    is_new = not _session_runs()
     spark = session(given) if given is None or isinstance(given, str) else given
+    if is_new:
+        warm_up(spark)
     started = time.perf_counter() - begun
     source = items if items is not None else frame_source(load.source, load.how, schema().catalog, spark)
     plan = LoadPlan(

@@ -55,6 +55,18 @@ def run(
     return [found[number] for number in range(len(items))]
 
 
+def warm_up(spark: SparkSession) -> None:
+    """Starts the Python workers of a new session and has them import the kernels: what comes after is work alone."""
+    context = _context(spark)
+    slots = 1 if context is None else int(context.defaultParallelism)
+    run(spark, _import_kernels, range(slots), stage_name="session")
+
+
+def _import_kernels(_: int) -> None:
+    import omnigraph.pipeline.load_write
+    import omnigraph.pipeline.spill  # noqa: F401
+
+
 def collect(
     spark: SparkSession, frame: DataFrame, *, stage_name: str, total: int, progress: Progress | None = None
 ) -> list[tuple[int, Any]]:
