@@ -116,10 +116,12 @@ def spark_run(
     begun = time.perf_counter()
     frame = getattr(load.source, "frame", load.source)
     given = frame.sparkSession if hasattr(frame, "sparkSession") else load.spark
-    is_new = not _session_runs()
-    spark = session(given) if given is None or isinstance(given, str) else given
-    if is_new:
-        warm_up(spark)
+    spark = given
+    if given is None or isinstance(given, str):
+        is_new = not _session_runs()
+        spark = session(given)
+        if is_new:
+            warm_up(spark)
     started = time.perf_counter() - begun
     source = items if items is not None else frame_source(load.source, load.how, schema().catalog, spark)
     plan = LoadPlan(
