@@ -29,9 +29,10 @@ from omnigraph.storage.index_builds import (
     why_broken,
 )
 from omnigraph.write.changes import ChangeSet, StagedWork
-from omnigraph.write.commit import WriteBase, WriteRequest, write
+from omnigraph.write.commit import WriteBase
 from omnigraph.write.composite_keys import refuse_foreign_ids
 from omnigraph.write.index_plan import Action, IndexWork, existing_for, plan_indexes, wanted_indexes
+from omnigraph.write.upkeep import publish_upkeep
 
 IndexState = Literal["ready", "partial", "pending", "broken"]
 NO_VECTOR = "no row has a vector yet"
@@ -90,19 +91,15 @@ def ensure_indices(
     `tables` narrows it to some type keys (`node:Person`). Tables that the branch only inherits are left to their owner.
     """
     upkeep = _Upkeep(storage, branch, None if tables is None else [TableKey.parse(key) for key in tables])
-    request = WriteRequest(
+    commit, conflict = publish_upkeep(
+        storage,
+        schema,
         branch=branch,
         kind="ensure_indices",
         writer_kind="EnsureIndices",
         prepare=upkeep.prepare,
         actor_id=actor_id,
-        prepares_again=True,
     )
-    commit, conflict = None, None
-    try:
-        commit = write(storage, request, schema).commit
-    except Conflict as error:
-        conflict = str(error)
     state = storage.manifest.load(branch).state
     status = index_status(storage, state.pins(), schema().catalog, branch=branch)
     return IndexReport(

@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from omnigraph.model.errors import Conflict, TypeNotFound
+from omnigraph.model.errors import TypeNotFound
 from omnigraph.model.identifiers import MAIN, TableKey
 from omnigraph.storage import AcceptedSchema, GraphCommit, GraphStorage, StagedEffect, TablePin
 from omnigraph.storage.compaction import Compacted, compact, stage_compaction, still_compacts
 from omnigraph.write.changes import ChangeSet, StagedWork
-from omnigraph.write.commit import WriteBase, WriteRequest, write
+from omnigraph.write.commit import WriteBase
 from omnigraph.write.indexing import IndexReport, ensure_indices, is_foreign, owns
+from omnigraph.write.upkeep import publish_upkeep
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,19 +51,15 @@ def optimize(
     """Compacts the tables that the branch owns, then extends and repairs their indexes."""
     only = None if tables is None else [TableKey.parse(key) for key in tables]
     compaction = _Compaction(storage, only)
-    request = WriteRequest(
+    commit, conflict = publish_upkeep(
+        storage,
+        schema,
         branch=branch,
         kind="optimize",
         writer_kind="Optimize",
         prepare=compaction.prepare,
         actor_id=actor_id,
-        prepares_again=True,
     )
-    commit, conflict = None, None
-    try:
-        commit = write(storage, request, schema).commit
-    except Conflict as error:
-        conflict = str(error)
     indexes = ensure_indices(storage, schema, branch, tables=tables, actor_id=actor_id)
     compacted = compaction.done if commit is not None else {}
     return OptimizeReport(commit, tuple(compacted[key] for key in sorted(compacted)), indexes, conflict)
