@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import polars
 import pyarrow as pa
 import pytest
 
@@ -132,6 +133,53 @@ def test_pandas_gets_a_data_frame(graph: Graph) -> None:
     frame = graph.query(BY_SLUG, s="a").to_pandas()
     assert frame["d.slug"].tolist() == ["a"]
     assert frame["d.at"][0].isoformat(timespec="milliseconds") == "2024-02-29T12:34:56.789"
+
+
+class TestPolars:
+    TEXT = """query q() {
+        match { $d: Doc  maybe { $d cites $e } }
+        return { $d.slug, $d.pages, $d.ratio, $d.day, $d.at, $d.tags, $d.times, $d.emb, $e.* as e }
+        order { $d.slug }
+    }"""
+    MOMENT = datetime.datetime(2024, 2, 29, 12, 34, 56, 789_000)  # noqa: DTZ001  # polars has the stored UTC without a zone
+
+    def test_a_data_frame_keeps_the_types_of_the_columns(self, graph: Graph) -> None:
+        kinds = {
+            "d.slug": polars.String(),
+            "d.pages": polars.UInt64(),
+            "d.ratio": polars.Float32(),
+            "d.day": polars.Date(),
+            "d.at": polars.Datetime("ms"),
+            "d.tags": polars.List(polars.String()),
+            "d.times": polars.List(polars.Datetime("ms")),
+            "d.emb": polars.Array(polars.Float32(), 2),
+        }
+        whole = graph.query(self.TEXT).to_polars()
+        assert {name: whole.schema[name] for name in kinds} == kinds
+        nothing = graph.query(self.TEXT.replace("$d: Doc ", '$d: Doc { slug: "none" } ')).to_polars()
+        assert nothing.schema == whole.schema
+        assert nothing.height == 0
+
+    def test_a_data_frame_has_the_values_lists_and_vectors_of_the_rows(self, graph: Graph) -> None:
+        first = graph.query(self.TEXT).to_polars().to_dicts()[0]
+        assert first.pop("e") == {"id": "b", "slug": "b", "title": "two"} | dict.fromkeys(
+            ("at", "day", "emb", "pages", "ratio", "tags", "times")
+        )
+        assert first == {
+            "d.slug": "a",
+            "d.pages": 2**64 - 1,
+            "d.ratio": 0.10000000149011612,
+            "d.day": datetime.date(1969, 12, 31),
+            "d.at": self.MOMENT,
+            "d.tags": ["x", "y"],
+            "d.times": [datetime.datetime(1969, 12, 31, 23, 59, 59, 999_000)],  # noqa: DTZ001
+            "d.emb": [0.5, 0.25],
+        }
+
+    def test_what_is_missing_is_null_in_a_data_frame(self, graph: Graph) -> None:
+        second = graph.query(self.TEXT).to_polars().row(1, named=True)
+        assert second.pop("d.slug") == "b"
+        assert set(second.values()) == {None}
 
 
 def test_polars_that_is_missing_is_named_with_the_way_to_get_it(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
