@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from omnigraph.cli.commands.load import format_of
-from omnigraph.cli.progress import ProgressLine, remaining
+from omnigraph.cli.progress import ProgressLine
+from omnigraph.model.progress import Progress
 
 
 @pytest.fixture
@@ -144,26 +145,34 @@ def test_the_name_of_a_file_tells_its_format(path: str, expected: str) -> None:
     assert format_of((path,)) == expected
 
 
-def test_progress_draws_over_one_line_and_wipes_it() -> None:
-    stream, now = io.StringIO(), iter([0.0, 0.05, 10.0, 11.0, 12.0])
-    line = ProgressLine(stream, clock=lambda: next(now))
-    line("decode", 0, 4)
-    line("decode", 1, 4)  # too soon to draw again
-    line("decode", 2, 4)
-    line("decode", 4, 4)
-    line("write", 1, 2)
+def test_progress_draws_rows_their_rate_and_the_time_left_over_one_line_and_wipes_it() -> None:
+    stream, now = io.StringIO(), iter([0.0, 0.05, 10.0, 11.0, 12.0, 13.0])
+    line = ProgressLine(stream, clock=lambda: next(now), columns=120)
+    sizes: Any = {"stage": "decode", "tasks_total": 4, "bytes_total": 8_000_000}
+    line(Progress(**sizes))
+    line(Progress(**sizes, tasks=1))  # too soon to draw again
+    line(Progress(**sizes, tasks=1, rows=40_000, bytes=2_000_000, seconds=10.0))
+    line(Progress(**sizes, tasks=4, rows=90_000, bytes=8_000_000, seconds=20.0))
+    line(Progress(stage="write", tasks=1, tasks_total=3, rows=60_000, rows_total=90_000, seconds=2.0))
+    line(Progress(stage="index", rows_total=90_000))
     line.wipe()
     drawn = [text.rstrip() for text in stream.getvalue().split("\r")]
     assert drawn == [
         "",
-        "decode [------------------------] 0/4 0s",
-        "decode [############------------] 2/4 10s, about 10s more",
-        "decode [########################] 4/4 11s",
-        "write [############------------] 1/2 0s, about 0s more",
+        "decode [------------------------] 0/4 tasks, 0.0/8.0 MB, 0s",
+        "decode [######------------------] 1/4 tasks, 40,000 rows, 4,000 rows/s, about 30s left",
+        "decode [########################] 4/4 tasks, 90,000 rows, 4,500 rows/s, 20s",
+        "write [################--------] 1/3 tasks, 60,000/90,000 rows, 30,000 rows/s, about 1s left",
+        "index [------------------------] 0/90,000 rows, 0s",
         "",
         "",
     ]
-    assert remaining(0, 3, 2.0) == " 2s"
+
+
+def test_a_line_that_would_wrap_is_cut() -> None:
+    stream = io.StringIO()
+    ProgressLine(stream, columns=30)(Progress(stage="write", tasks_total=3, rows_total=90_000))
+    assert stream.getvalue() == "\rwrite [----------------------"
 
 
 def test_nothing_is_drawn_when_stderr_is_no_terminal(omnigraph: Any, shelf: Path) -> None:

@@ -14,6 +14,7 @@ import pytest
 from omnigraph.graph import Graph
 from omnigraph.history.export import UnknownType
 from omnigraph.model.errors import BadRequest
+from omnigraph.model.progress import Progress
 from omnigraph.pipeline import export_parts
 from omnigraph.pipeline.export import export_to
 from support.people import fx, lines, people
@@ -172,10 +173,11 @@ def test_a_wrong_type_or_format_is_refused_before_the_folder_is_made(tmp_path: P
     assert not (tmp_path / "out").exists()
 
 
-def test_progress_counts_the_parts(tmp_path: Path) -> None:
-    seen: list[tuple[str, int, int]] = []
-    fx(tmp_path / "g.omni").export_to(tmp_path / "out", progress=lambda *step: seen.append(step))
-    assert seen[-1] == ("export", 4, 4)
+def test_progress_counts_the_parts_and_their_rows(tmp_path: Path) -> None:
+    seen: list[Progress] = []
+    done = fx(tmp_path / "g.omni").export_to(tmp_path / "out", progress=seen.append)
+    assert [step.tasks for step in seen] == [0, 1, 2, 3, 4]
+    assert (seen[-1].stage, seen[-1].rows, seen[-1].rows_total) == ("export", done.total_entities, done.total_entities)
 
 
 def test_an_export_works_where_graphs_work_and_is_loaded_from_there(new_root: Callable[[str], str]) -> None:

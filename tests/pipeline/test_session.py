@@ -22,8 +22,10 @@ from omnigraph.pipeline.java import (
 )
 from omnigraph.pipeline.run import SparkJobFailed, run
 from omnigraph.pipeline.session import normal_master, require_reachable, running_session, session
+from omnigraph.pipeline.watch import Stage
 
 CORES = os.cpu_count() or 1
+STAGE = Stage(name="s")
 
 
 @pytest.mark.parametrize(
@@ -109,21 +111,20 @@ def test_a_running_session_is_always_used(spark: Any) -> None:
     assert running_session() is spark
 
 
-def test_results_come_in_order_and_progress_ends_at_the_total(spark: Any) -> None:
-    seen: list[tuple[str, int, int]] = []
-    assert run(spark, abs, [-3, -1, -2], stage_name="s", progress=lambda *facts: seen.append(facts)) == [3, 1, 2]
-    assert seen[-1] == ("s", 3, 3)
-    assert run(spark, abs, [], stage_name="s") == []
+def test_results_come_in_the_order_of_their_items(spark: Any) -> None:
+    assert run(spark, abs, [-3, -1, -2], stage=STAGE) == [3, 1, 2]
+    assert run(None, abs, [-3, -1, -2], stage=STAGE) == [3, 1, 2]
+    assert run(spark, abs, [], stage=STAGE) == []
 
 
 def test_a_failing_kernel_says_why_and_in_which_stage(spark: Any) -> None:
     with pytest.raises(SparkJobFailed, match=r"the stage 'parse' failed on Spark: .*invalid literal"):
-        run(spark, int, ["1", "x"], stage_name="parse")
+        run(spark, int, ["1", "x"], stage=Stage(name="parse"))
 
 
 def test_a_kernel_that_refuses_on_purpose_is_heard_in_its_own_words(spark: Any) -> None:
     with pytest.raises(SparkMasterUnusable, match="'9' is no Spark master"):
-        run(spark, normal_master, ["local[1]", "9"], stage_name="s")
+        run(spark, normal_master, ["local[1]", "9"], stage=STAGE)
 
 
 def test_a_program_that_only_imports_the_graph_does_not_load_pyspark() -> None:

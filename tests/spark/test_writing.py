@@ -19,6 +19,7 @@ from pyspark.sql import SparkSession
 
 import omnigraph.spark as ogs
 from omnigraph.graph import Graph
+from omnigraph.model.progress import Progress
 from omnigraph.storage.staging_area import cleanup_staging, handed_over_id, staging_folders
 from omnigraph.write import ValidationFailed
 from support.people import edges, fx, lines, people, person
@@ -161,13 +162,14 @@ def test_a_format_of_spark_and_a_table_are_sources(spark: SparkSession, tmp_path
 def test_an_export_on_spark_is_that_of_this_process(spark: SparkSession, tmp_path: Path) -> None:
     graph = fx(tmp_path / "g.omni")
     graph.load(lines(person("Zoe")), mode="append", engine="local")
-    steps: list[tuple[str, int, int]] = []
-    on_spark = graph.export_to(tmp_path / "a", format="csv", engine="spark", progress=lambda *step: steps.append(step))
+    steps: list[Progress] = []
+    on_spark = graph.export_to(tmp_path / "a", format="csv", engine="spark", progress=steps.append)
     here = graph.export_to(tmp_path / "b", format="csv", engine="local")
     assert (on_spark.engine, on_spark.files, on_spark.nodes) == ("spark", here.files, here.nodes)
     for name in here.files:
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
-    assert steps[-1] == ("export", len(here.files), len(here.files))
+    assert (steps[-1].stage, steps[-1].tasks, steps[-1].tasks_total) == ("export", len(here.files), len(here.files))
+    assert steps[-1].rows == steps[-1].rows_total == here.total_entities
 
 
 def test_ctrl_c_cancels_a_load_on_spark_and_leaves_nothing(spark: SparkSession, tmp_path: Path) -> None:
@@ -181,7 +183,7 @@ def test_ctrl_c_cancels_a_load_on_spark_and_leaves_nothing(spark: SparkSession, 
                 time.sleep(0.05)
             yield pa.record_batch({"name": ["late"]})
 
-    def interrupt(_stage: str, _done: int, _total: int) -> None:
+    def interrupt(_: Progress) -> None:
         if not Path(stop).exists():
             Path(stop).touch()
             os.kill(os.getpid(), signal.SIGINT)

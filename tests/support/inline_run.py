@@ -12,9 +12,7 @@ STAND_IN = object()
 """Given instead of a session."""
 
 
-def inline_run(
-    spark: Any, kernel: Callable[[Any], Any], items: Sequence[Any], *, stage_name: str, progress: Any = None
-) -> list[Any]:
+def inline_run(spark: Any, kernel: Callable[[Any], Any], items: Sequence[Any], *, stage: Any) -> list[Any]:
     assert spark is STAND_IN
     return [pickle.loads(pickle.dumps(kernel(pickle.loads(pickle.dumps(item))))) for item in items]
 

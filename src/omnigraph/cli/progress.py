@@ -2,35 +2,40 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
+
+if TYPE_CHECKING:
+    from omnigraph.model.progress import Progress
 
 _WIDTH = 24
 _REDRAW_S = 0.1
+_MB = 1_000_000
 
 
 @dataclass(slots=True)
 class ProgressLine:
-    """Draws `decode [######------] 3/12 4s` and wipes it when the job is over."""
+    """Draws `decode [######------] 3/6 tasks, 410,000 rows, 102,500 rows/s, about 4s left`; wiped when all is over."""
 
     stream: TextIO
     clock: Callable[[], float] = time.monotonic
+    columns: int = field(default_factory=lambda: shutil.get_terminal_size().columns)
     stage: str = ""
-    started: float = 0.0
     drawn: float = field(default=-1.0)
     length: int = 0
 
-    def __call__(self, stage: str, done: int, total: int) -> None:
+    def __call__(self, progress: Progress) -> None:
         now = self.clock()
-        if stage != self.stage:
-            self.stage, self.started, self.drawn = stage, now, -1.0
-        if self.drawn >= 0 and now - self.drawn < _REDRAW_S and done < total:
+        if progress.stage != self.stage:
+            self.stage, self.drawn = progress.stage, -1.0
+        if self.drawn >= 0 and now - self.drawn < _REDRAW_S and not progress.is_done:
             return
         self.drawn = now
-        self._draw(f"{stage} {bar(done, total)} {done}/{total}{remaining(done, total, now - self.started)}")
+        self._draw(line_of(progress)[: self.columns - 1])  # a line that wraps could not be drawn over
 
     def wipe(self) -> None:
         if self.length:
@@ -45,15 +50,26 @@ class ProgressLine:
         self.length = len(text)
 
 
-def bar(done: int, total: int) -> str:
-    filled = _WIDTH * done // total if total else _WIDTH
-    return f"[{'#' * filled}{'-' * (_WIDTH - filled)}]"
+def line_of(progress: Progress) -> str:
+    """The stage, a bar, how much is done, how fast, and about how long it will still take."""
+    filled = int(_WIDTH * progress.fraction)
+    bar = f"[{'#' * filled}{'-' * (_WIDTH - filled)}]"
+    return f"{progress.stage} {bar} {', '.join(_facts(progress))}"
 
 
-def remaining(done: int, total: int, seconds: float) -> str:
-    """How long it took, and about how long it will still take."""
-    took = f" {seconds:.0f}s"
-    return took if not done or done >= total else f"{took}, about {seconds * (total - done) / done:.0f}s more"
+def _facts(progress: Progress) -> Iterator[str]:
+    if progress.tasks_total > 1:
+        yield f"{progress.tasks}/{progress.tasks_total} tasks"
+    if progress.rows_total is not None:
+        yield f"{progress.rows:,}/{progress.rows_total:,} rows"
+    elif progress.rows:
+        yield f"{progress.rows:,} rows"
+    elif progress.bytes_total is not None:  # what is read is known before any row is
+        yield f"{progress.bytes / _MB:,.1f}/{progress.bytes_total / _MB:,.1f} MB"
+    if progress.rows_per_s is not None:
+        yield f"{progress.rows_per_s:,.0f} rows/s"
+    left = progress.remaining_s
+    yield f"{progress.seconds:.0f}s" if left is None or progress.is_done else f"about {left:.0f}s left"
 
 
 def progress_line(*, quiet: bool = False) -> ProgressLine | None:

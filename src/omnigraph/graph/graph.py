@@ -6,7 +6,7 @@ The write path is imported by the methods that need it: a command that only read
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -39,7 +39,8 @@ if TYPE_CHECKING:
     from omnigraph.graph.pinned import PinnedGraph
     from omnigraph.graph.reading import Reader
     from omnigraph.graph.results import LoadResult, MutationResult
-    from omnigraph.pipeline.export import ExportProgress, ExportResult
+    from omnigraph.model.progress import ProgressListener
+    from omnigraph.pipeline.export import ExportResult
     from omnigraph.query import Cancellation, Explanation, Mode, QueryLimits, QueryResult
     from omnigraph.write import RecoveryRecord, Sidecar, VerifyReport
     from omnigraph.write.indexing import IndexReport, IndexStatus
@@ -302,7 +303,7 @@ class Graph:
         options: Mapping[str, str] | None = None,
         engine: Engine = "auto",
         spark: Any = None,
-        progress: Callable[[str, int, int], None] | None = None,
+        progress: ProgressListener | None = None,
     ) -> LoadResult:
         """Loads records as one commit: every one is checked, and all of them become visible, or none.
 
@@ -376,7 +377,7 @@ class Graph:
         dates: Literal["raw", "iso"] | None = None,
         engine: Literal["auto", "local", "spark"] = "auto",
         spark: SparkSession | str | None = None,
-        progress: ExportProgress | None = None,
+        progress: ProgressListener | None = None,
     ) -> ExportResult:
         """Writes one snapshot to an empty folder, a file per group of rows, in parallel; `load` reads it back.
 

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from omnigraph.graph.load_progress import LocalReading
 from omnigraph.graph.load_sources import frame_source
 from omnigraph.model.errors import BadRequest
 from omnigraph.storage import AcceptedSchema, GraphStorage
@@ -80,9 +81,9 @@ class LocalRun:
     seconds: dict[str, float] = field(default_factory=dict)
 
     def prepare(self, base: WriteBase) -> PreparedLoad:
-        begun = time.perf_counter()
+        begun, reading = time.perf_counter(), LocalReading.of(self.items, self.load.progress)
         try:
-            return prepare_load(
+            prepared = prepare_load(
                 self.items,
                 catalog=base.schema.catalog,
                 mode=self.load.mode,
@@ -93,7 +94,10 @@ class LocalRun:
                 match_edges=self.load.match_edges,
                 max_errors=self.load.max_errors,
                 on_error=self.load.on_error,
+                listener=reading,
             )
+            reading.checked()
+            return prepared
         finally:
             self.seconds["prepare"] = self.seconds.get("prepare", 0.0) + time.perf_counter() - begun
 

@@ -12,11 +12,14 @@ from typing import Any, Literal
 
 from omnigraph import history
 from omnigraph.graph.load_engines import Engine, LoadRun, LocalRun, choose, spark_run
+from omnigraph.graph.load_progress import Committing
 from omnigraph.graph.load_sources import Source, SourceFormat, digest_of_content, item_source
 from omnigraph.graph.mutating import digest
 from omnigraph.graph.results import LoadReport, LoadResult
 from omnigraph.model.errors import BadRequest, BranchNotFound, OmniGraphError
 from omnigraph.model.identifiers import MAIN, new_ulid
+from omnigraph.model.progress import ProgressListener
+from omnigraph.pipeline.watch import Stage, told
 from omnigraph.storage import AcceptedSchema, GraphStorage
 from omnigraph.write import ChangeSet, ItemSource, PreparedLoad, Receipt, WriteBase, WriteRequest, write
 from omnigraph.write.load import LoadMode
@@ -49,7 +52,7 @@ class Load:
     engine: Engine = "auto"
     spark: Any = None
     """A session, a master, or nothing."""
-    progress: Callable[[str, int, int], None] | None = None
+    progress: ProgressListener | None = None
     how: SourceFormat = field(default_factory=SourceFormat)
 
 
@@ -100,13 +103,15 @@ def _load(
     created: bool,
 ) -> LoadResult:
     prepared: list[PreparedLoad] = []
-    begun = time.perf_counter()
+    begun, committing = time.perf_counter(), Committing(request.progress)
 
     def prepare(base: WriteBase) -> ChangeSet:
         outcome = run.prepare(base)
         _write_rejects(request.reject_file, outcome)
         outcome.refuse()
         prepared.append(outcome)
+        if not request.dry_run:
+            committing.begun(outcome)
         return outcome.changes
 
     receipt = None
@@ -115,6 +120,7 @@ def _load(
         prepare(WriteBase(branch, storage.manifest.load(branch), schema()))
     else:
         receipt = write(storage, _write_request(request, prepare, items, schema), schema)
+        committing.ended()
     seconds = dict(run.seconds)
     if receipt is not None and not receipt.replayed:
         seconds |= _indexes(storage, schema, request, prepared[-1])
@@ -126,15 +132,17 @@ def _indexes(
     storage: GraphStorage, schema: Callable[[], AcceptedSchema], request: Load, prepared: PreparedLoad
 ) -> dict[str, float]:
     """Indexes of the types that grew much, in a commit of their own. They are derived: the load is done without."""
-    grown = [f"node:{name}" for name, count in prepared.nodes.items() if count >= INDEX_FROM_ROWS]
-    grown += [f"edge:{name}" for name, count in prepared.edges.items() if count >= INDEX_FROM_ROWS]
+    counts = {f"node:{name}": count for name, count in prepared.nodes.items()}
+    counts |= {f"edge:{name}": count for name, count in prepared.edges.items()}
+    grown = {key: count for key, count in counts.items() if count >= INDEX_FROM_ROWS}
     if not grown:
         return {}
     from omnigraph.write.indexing import ensure_indices
 
     begun = time.perf_counter()
     try:
-        ensure_indices(storage, schema, request.branch, tables=grown, actor_id=request.actor_id)
+        with told(Stage(name="index", listener=request.progress, rows_total=sum(grown.values()))):
+            ensure_indices(storage, schema, request.branch, tables=list(grown), actor_id=request.actor_id)
     except OmniGraphError as error:
         _log.warning("the load is done, its indexes are not: %s", error)
     return {"index": time.perf_counter() - begun}

@@ -21,18 +21,19 @@ from omnigraph.history import Snapshot
 from omnigraph.history.export import exported_tables, has_foreign_commits
 from omnigraph.history.json_lines import Dates
 from omnigraph.model.errors import BadRequest, Json
+from omnigraph.model.progress import ProgressListener
 from omnigraph.pipeline.export_folder import MANIFEST_FILE, SCHEMA_FILE, ExportFolder
-from omnigraph.pipeline.export_parts import ExportFormat, Part, PartItem, write_part
-from omnigraph.pipeline.run import Progress as ExportProgress
+from omnigraph.pipeline.export_parts import ExportFormat, Part, PartItem, amount_exported, write_part
 from omnigraph.pipeline.run import run
 from omnigraph.pipeline.session import running_session, session
+from omnigraph.pipeline.watch import Stage
 from omnigraph.storage import AcceptedSchema, GraphStorage
 from omnigraph.storage.scan_groups import GROUP_ROWS, scan_groups
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["ExportFormat", "ExportProgress", "ExportResult", "export_to"]
+__all__ = ["ExportFormat", "ExportResult", "export_to"]
 
 LOCAL_ROWS_MAX = 5_000_000
 """Up to so many rows an export that may choose runs in this process: starting Spark would take longer."""
@@ -71,7 +72,7 @@ def export_to(
     dates: Dates | None = None,
     engine: Engine = "auto",
     spark: SparkSession | str | None = None,
-    progress: ExportProgress | None = None,
+    progress: ProgressListener | None = None,
     part_rows: int = GROUP_ROWS,
 ) -> ExportResult:
     """Writes a snapshot to a folder that is empty or not there yet."""
@@ -80,11 +81,12 @@ def export_to(
     started = time.monotonic()
     folder = ExportFolder.of(target)
     chosen = exported_tables(snapshot, schema.catalog, types)
-    runs = _engine(engine, spark, sum(pin.row_count for _, pin in chosen))
+    rows = sum(pin.row_count for _, pin in chosen)
+    runs = _engine(engine, spark, rows)
     folder.prepare()
     try:
         items = _items(storage, snapshot, chosen, folder, format, dates or _dates(format), part_rows)
-        parts = _run(items, runs, spark, progress)
+        parts = _run(items, runs, spark, rows, progress)
         result = _result(folder, format, snapshot, runs, items, parts, time.monotonic() - started)
         folder.write(SCHEMA_FILE, schema.source.encode())
         folder.write(MANIFEST_FILE, json.dumps(_manifest(result, parts, schema), indent=2, ensure_ascii=False).encode())
@@ -143,17 +145,14 @@ def _run(
     items: Sequence[PartItem],
     engine: Literal["local", "spark"],
     spark: SparkSession | str | None,
-    progress: ExportProgress | None,
+    rows: int,
+    progress: ProgressListener | None,
 ) -> list[Part]:
+    active = None
     if engine == "spark" and items:
         active = session(spark) if spark is None or isinstance(spark, str) else spark
-        return list(run(active, write_part, items, stage_name="export", progress=progress))
-    parts = []
-    for item in items:
-        parts.append(write_part(item))
-        if progress is not None:
-            progress("export", len(parts), len(items))
-    return parts
+    stage = Stage(name="export", listener=progress, amount_of=amount_exported, rows_total=rows)
+    return run(active, write_part, items, stage=stage)
 
 
 def _result(

@@ -16,6 +16,7 @@ from omnigraph.history.ordered_scan import SCAN_BATCH_ROWS
 from omnigraph.language.schema.catalog import EdgeType, NodeType
 from omnigraph.pipeline.export_columns import csv_header, csv_lines, parquet_batch, parquet_schema
 from omnigraph.pipeline.export_folder import ExportFolder
+from omnigraph.pipeline.watch import Amount
 from omnigraph.storage import GraphStorage, TablePin, open_storage
 from omnigraph.storage.blobs import split_by_blob_bytes
 from omnigraph.storage.scan_groups import scan_group
@@ -48,6 +49,10 @@ class Part:
     file: str
     rows: int
     bytes: int
+
+
+def amount_exported(part: Part) -> Amount:
+    return Amount(part.rows)
 
 
 def write_part(item: PartItem) -> Part:

@@ -13,11 +13,21 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from omnigraph.model.progress import ProgressListener
 from omnigraph.pipeline.load_write import LoadWriter
-from omnigraph.pipeline.run import Progress, collect, run
-from omnigraph.pipeline.sources import DataFrameSource, ItemSource, LoadSource
-from omnigraph.pipeline.spill import DecodeReceipt, DecodeTask, FramePartition, FrameTasks, decode_item, partition_name
+from omnigraph.pipeline.run import collect, run
+from omnigraph.pipeline.sources import ItemSource, LoadSource
+from omnigraph.pipeline.spill import (
+    DecodeReceipt,
+    DecodeTask,
+    FramePartition,
+    FrameTasks,
+    amount_decoded,
+    decode_item,
+    partition_name,
+)
 from omnigraph.pipeline.spilled_rows import SpilledLoad
+from omnigraph.pipeline.watch import Stage, told
 from omnigraph.storage import GraphStorage, Point, reach
 from omnigraph.storage.staging_area import StagingArea
 from omnigraph.write import CommittedView, PreparedLoad, WriteBase
@@ -30,8 +40,6 @@ from omnigraph.write.sources import Places, SourceItem
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-_RESULT = "number long, result binary"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +65,7 @@ class LoadJob:
     spark: SparkSession
     plan: LoadPlan
     area: StagingArea
-    progress: Progress | None = None
+    progress: ProgressListener | None = None
     seconds: dict[str, float] = field(default_factory=dict)
     """Per stage, over all attempts."""
     name: Literal["local", "spark"] = "spark"
@@ -67,7 +75,8 @@ class LoadJob:
     def prepare(self, base: WriteBase) -> PreparedLoad:
         """What the load changes against a base, written and ready to be committed unless it is refused."""
         load = self._decoded(base)
-        with self._timed("check"):
+        rows = sum(amount_decoded(receipt).rows for receipt in load.receipts)
+        with self._timed("check"), told(Stage(name="check", listener=self.progress, rows_total=rows)):
             assembly = self._assembly(base, load)
             assembly.assemble()
             assembly.check()
@@ -114,13 +123,14 @@ class LoadJob:
         source, files = self.plan.source, self.area.files
         if isinstance(source, ItemSource):
             tasks = [DecodeTask(plan, files, number, item) for number, item in enumerate(source.items)]
-            receipts = run(self.spark, decode_item, tasks, stage_name="decode", progress=self.progress)
-            return list(source.items), receipts
-        tasks_of_frame = FrameTasks(plan, files, source.to_records, source.name)
-        frame = source.frame.mapInArrow(tasks_of_frame, _RESULT)
-        found = collect(self.spark, frame, stage_name="decode", total=_partitions(source), progress=self.progress)
+            return list(source.items), run(self.spark, decode_item, tasks, stage=self._decoding(source.size))
+        work = FrameTasks(plan, files, source.to_records, source.name)
+        found = collect(self.spark, source.frame, work, stage=self._decoding())
         items: list[SourceItem] = [FramePartition(partition_name(source.name, number)) for number, _ in found]
         return items, [receipt for _, receipt in found]
+
+    def _decoding(self, size: int = 0) -> Stage:
+        return Stage(name="decode", listener=self.progress, amount_of=amount_decoded, bytes_total=size or None)
 
     @property
     def _patches(self) -> bool:
@@ -164,11 +174,3 @@ def _with(prepared: PreparedLoad, changes: ChangeSet) -> PreparedLoad:
         violations_total=prepared.violations_total,
         refused=prepared.refused,
     )
-
-
-def _partitions(source: DataFrameSource) -> int:
-    """For progress alone; Spark Connect does not tell."""
-    try:
-        return int(source.frame.rdd.getNumPartitions())
-    except Exception:  # noqa: BLE001 - Connect raises its own kind, which only exists where Connect is installed
-        return 1

@@ -15,16 +15,18 @@ from typing import TYPE_CHECKING, Literal
 import pyarrow as pa
 
 from omnigraph.model.identifiers import TableKey
-from omnigraph.pipeline.run import Progress, attempt, run
+from omnigraph.model.progress import ProgressListener
+from omnigraph.pipeline.run import attempt, run
 from omnigraph.pipeline.spilled_rows import Selected, SpilledLoad, select, selected_rows
+from omnigraph.pipeline.watch import Amount, Stage
 from omnigraph.storage import GraphStorage, Point, StagedEffect, TablePin, reach
 from omnigraph.storage.bulk_staging import (
     FRAGMENT_ROWS,
     WrittenFragment,
-    data_files,
     stage_bulk,
     stage_bulk_upsert,
     write_bulk,
+    written_paths,
 )
 from omnigraph.storage.staging_area import StagingArea, StagingFiles
 from omnigraph.write.assembly import Assembly, LoadMode, TypeRows
@@ -54,6 +56,10 @@ def write_rows(task: WriteTask) -> list[WrittenFragment]:
     return write_bulk(task.files, folder, task.schema, rows)
 
 
+def amount_written(fragments: Sequence[WrittenFragment]) -> Amount:
+    return Amount(sum(fragment.rows for fragment in fragments))
+
+
 @dataclass(frozen=True, slots=True)
 class _Rows:
     """The accepted rows of one type, ready to be written."""
@@ -73,7 +79,7 @@ class LoadWriter:
     storage: GraphStorage
     spark: SparkSession
     area: StagingArea
-    progress: Progress | None
+    progress: ProgressListener | None
     written: dict[TableKey, tuple[str, list[WrittenFragment]]] = field(default_factory=dict)
     staged: dict[TableKey, StagedEffect] = field(default_factory=dict)
     attempts: int = 0
@@ -109,13 +115,15 @@ class LoadWriter:
             self.written[task.key][1].extend(fragments)
 
     def _run(self, tasks: Sequence[WriteTask]) -> list[list[WrittenFragment]]:
-        return run(self.spark, write_rows, tasks, stage_name="write", progress=self.progress)
+        rows = sum(each.rows for task in tasks for each in task.selected)
+        stage = Stage(name="write", listener=self.progress, amount_of=amount_written, rows_total=rows)
+        return run(self.spark, write_rows, tasks, stage=stage)
 
     def _still_there(self, fragments: Sequence[WrittenFragment]) -> bool:
         """Files that an earlier attempt moved into a table are not written for the next one again; a fork that it
         made may be gone with them."""
         moved = set().union(*self.area.moved.values()) if self.area.moved else set()
-        return not any(name in moved for fragment in fragments for name in fragment.names)
+        return not any(path in moved for fragment in fragments for path in fragment.paths)
 
     def _stage(self, rows: _Rows) -> Callable[[TablePin], StagedEffect | None]:
         return partial(self._effect, rows)
@@ -123,8 +131,8 @@ class LoadWriter:
     def _effect(self, rows: _Rows, pin: TablePin) -> StagedEffect:
         table = self.storage.tables.open(pin)
         if rows.way == "upsert":
-            effect = stage_bulk_upsert(table, rows.schema, selected_rows(self.area.files, rows.selected, rows.schema))
-            self.area.note_written(pin.path, data_files(effect))
+            accepted = selected_rows(self.area.files, rows.selected, rows.schema)
+            effect = stage_bulk_upsert(self.area, table, rows.schema, accepted)
         else:
             effect = stage_bulk(self.area, table, rows.schema, self.written[rows.key][1], rows.way)
         self.staged[rows.key] = effect
@@ -132,8 +140,8 @@ class LoadWriter:
         return effect
 
     def committed_files(self) -> frozenset[str]:
-        """The data files of the effects that were staged last: after a commit, the ones that it made visible."""
-        return frozenset().union(*(data_files(effect) for effect in self.staged.values()))
+        """The files of the effects that were staged last: after a commit, the ones that it made visible."""
+        return frozenset().union(*(written_paths(effect) for effect in self.staged.values()))
 
 
 def way_of(mode: LoadMode, key: TableKey, each: TypeRows, view: CommittedView) -> Way:

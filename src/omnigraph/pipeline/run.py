@@ -1,4 +1,4 @@
-"""Running kernels: one work item per task, results exactly once, progress, and an end by Ctrl-C that leaves nothing.
+"""Running kernels: one work item per task, results exactly once, and an end by Ctrl-C that leaves nothing.
 
 Rows never pass through the JVM. A task is `kernel(item)`; what it returns is pickled home, and the result of the
 attempt that succeeded is the only one that arrives. A kernel that refuses on purpose (an `OmniGraphError`) is not
@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import pickle
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import pyarrow as pa
 
 from omnigraph.model.errors import Internal, OmniGraphError
 from omnigraph.model.identifiers import new_ulid
 from omnigraph.pipeline.session import log_tail
+from omnigraph.pipeline.watch import POLL_S, Amount, Stage, Tally, Watch, context_of, hearing, tally, watching
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -26,10 +28,9 @@ if TYPE_CHECKING:
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 Rows = TypeVar("Rows")
-Progress = Callable[[str, int, int], None]
-"""Stage, finished tasks, tasks in all."""
+Work: TypeAlias = Callable[[Iterator[pa.RecordBatch]], Iterable[tuple[int, Callable[[], Any]]]]
+"""What a worker does with the batches of a partition: numbered pieces of work, each with one result. Picklable."""
 
-POLL_S = 0.2
 CANCEL_S_MAX = 20.0
 """How long an interrupted caller waits for its tasks to end."""
 _RESULT = "number long, result binary"
@@ -40,26 +41,36 @@ class SparkJobFailed(Internal):
 
 
 def run(
-    spark: SparkSession,
-    kernel: Callable[[Item], Result],
-    items: Sequence[Item],
-    *,
-    stage_name: str,
-    progress: Progress | None = None,
+    spark: SparkSession | None, kernel: Callable[[Item], Result], items: Sequence[Item], *, stage: Stage
 ) -> list[Result]:
-    """The results of the kernel over the items, in their order. The kernel lives in an importable module."""
+    """The results of the kernel over the items, in their order. The kernel lives in an importable module.
+
+    Without a session the kernel runs here, on one item after another.
+    """
     if not items:
         return []
-    tasks = spark.range(0, len(items), 1, len(items)).mapInArrow(_Tasks(kernel, tuple(items)), _RESULT)
-    found = dict(collect(spark, tasks, stage_name=stage_name, total=len(items), progress=progress))
+    if spark is None:
+        return _run_here(kernel, items, stage)
+    tasks = spark.range(0, len(items), 1, len(items))
+    found = dict(collect(spark, tasks, _Items(kernel, tuple(items)), stage=stage))
     return [found[number] for number in range(len(items))]
+
+
+def _run_here(kernel: Callable[[Item], Result], items: Sequence[Item], stage: Stage) -> list[Result]:
+    watch, results, done = Watch(stage, len(items)), [], Amount()
+    watch.tell(0, done)
+    for item in items:
+        results.append(kernel(item))
+        done += Amount() if stage.amount_of is None else stage.amount_of(results[-1])
+        watch.tell(len(results), done)
+    return results
 
 
 def warm_up(spark: SparkSession) -> None:
     """Starts the Python workers of a new session and has them import the kernels: what comes after is work alone."""
-    context = _context(spark)
+    context = context_of(spark)
     slots = 1 if context is None else int(context.defaultParallelism)
-    run(spark, _import_kernels, range(slots), stage_name="session")
+    run(spark, _import_kernels, range(slots), stage=Stage(name="session"))
 
 
 def _import_kernels(_: int) -> None:
@@ -67,24 +78,22 @@ def _import_kernels(_: int) -> None:
     import omnigraph.pipeline.spill  # noqa: F401
 
 
-def collect(
-    spark: SparkSession, frame: DataFrame, *, stage_name: str, total: int, progress: Progress | None = None
-) -> list[tuple[int, Any]]:
-    """The pickled results of a frame of tasks (`number`, `result`), each once. The frame is run by this call alone."""
-    group = f"omnigraph-{new_ulid()}"
-    with _watched(spark, group, stage_name, total, progress):
+def collect(spark: SparkSession, frame: DataFrame, work: Work, *, stage: Stage) -> list[tuple[int, Any]]:
+    """The numbered results of work on the partitions of a frame, each once. The frame is run by this call alone."""
+    group, watch, counted = f"omnigraph-{new_ulid()}", Watch(stage), tally(spark, stage)
+    tasks = frame.mapInArrow(_Tasks(work, counted), _RESULT)
+    with watching(spark, group, watch, counted):
         try:
-            rows = _interruptible(spark, group, stage_name, frame.collect)
+            rows = _interruptible(spark, group, watch, tasks.collect)
         except Exception as error:
-            raise SparkJobFailed(_reason(stage_name, error), log_tail() or None) from error
-    if progress is not None:
-        progress(stage_name, total, total)
+            raise SparkJobFailed(_reason(stage.name, error), log_tail() or None) from error
     results = []
     for row in sorted(rows, key=lambda row: row["number"]):
         result = pickle.loads(bytes(row["result"]))
         if isinstance(result, _Refusal):
             raise result.error
         results.append((int(row["number"]), result))
+    watch.tell_end(result for _, result in results)
     return results
 
 
@@ -103,33 +112,46 @@ class _Refusal:
         self.error = error
 
 
-class _Tasks:
-    """What a Python worker runs: the kernel on the items whose numbers it is given."""
+@dataclass(frozen=True, slots=True)
+class _Items:
+    """The kernel on the items whose numbers are in the batches."""
 
-    def __init__(self, kernel: Callable[[Any], Any], items: tuple[Any, ...]) -> None:
-        self.kernel = kernel
-        self.items = items
+    kernel: Callable[[Any], Any]
+    items: tuple[Any, ...]
 
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, Callable[[], Any]]]:
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                yield packed(number, partial(self.kernel, self.items[number]))
+                yield number, partial(self.kernel, self.items[number])
 
 
-def packed(number: int, work: Callable[[], Any]) -> pa.RecordBatch:
-    """The result of a task's work as the row that travels home."""
-    try:
-        result = work()
-    except OmniGraphError as error:
-        result = _Refusal(error)
-    arrays = [pa.array([number], pa.int64()), pa.array([pickle.dumps(result)], pa.binary())]
-    return pa.RecordBatch.from_arrays(arrays, names=["number", "result"])
+@dataclass(frozen=True, slots=True)
+class _Tasks:
+    """What a Python worker runs: the work on its partition, with each result as a row that travels home."""
+
+    work: Work
+    counted: Tally | None
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for number, piece in self.work(batches):
+            result = self._result(piece)
+            arrays = [pa.array([number], pa.int64()), pa.array([pickle.dumps(result)], pa.binary())]
+            yield pa.RecordBatch.from_arrays(arrays, names=["number", "result"])
+
+    def _result(self, piece: Callable[[], Any]) -> Any:
+        try:
+            result = piece()
+        except OmniGraphError as error:
+            return _Refusal(error)
+        if self.counted is not None:
+            self.counted.add(result)
+        return result
 
 
-# --- groups, progress, cancelling -------------------------------------------------------------------------
+# --- groups, cancelling -----------------------------------------------------------------------------------
 
 
-def _interruptible(spark: SparkSession, group: str, stage_name: str, action: Callable[[], Rows]) -> Rows:
+def _interruptible(spark: SparkSession, group: str, watch: Watch, action: Callable[[], Rows]) -> Rows:
     """Runs an action beside the caller, who can be interrupted meanwhile: an interrupt ends the jobs of the group.
 
     In the caller's own thread the interrupt would come in the middle of a word to the JVM, and nothing more could be
@@ -140,12 +162,12 @@ def _interruptible(spark: SparkSession, group: str, stage_name: str, action: Cal
 
     def work() -> None:
         try:
-            with _named(spark, group, stage_name):
+            with _named(spark, group, watch.stage.name), hearing(spark, watch):
                 outcome.append(action())
         except BaseException as error:  # noqa: BLE001 - it is raised again where the caller waits
             failure.append(error)
 
-    worker = threading.Thread(target=work, name=f"omnigraph-{stage_name}", daemon=True)
+    worker = threading.Thread(target=work, name=f"omnigraph-{watch.stage.name}", daemon=True)
     worker.start()
     try:
         while worker.is_alive():  # a wait without end would not hear of an interrupt that another thread received
@@ -162,7 +184,7 @@ def _interruptible(spark: SparkSession, group: str, stage_name: str, action: Cal
 @contextmanager
 def _named(spark: SparkSession, group: str, stage_name: str) -> Iterator[None]:
     """The jobs of the block, in this thread, can be told from others."""
-    context = _context(spark)
+    context = context_of(spark)
     if context is not None:
         context.setJobGroup(group, f"omnigraph {stage_name}", interruptOnCancel=True)
         yield
@@ -175,46 +197,11 @@ def _named(spark: SparkSession, group: str, stage_name: str) -> Iterator[None]:
 
 
 def _cancel(spark: SparkSession, group: str) -> None:
-    context = _context(spark)
+    context = context_of(spark)
     if context is None:
         spark.interruptTag(group)
     else:
         context.cancelJobGroup(group)
-
-
-@contextmanager
-def _watched(spark: SparkSession, group: str, stage_name: str, total: int, progress: Progress | None) -> Iterator[None]:
-    context = _context(spark)
-    if progress is None or context is None:
-        yield
-        return
-    tracker, ended = context.statusTracker(), threading.Event()
-
-    def watch() -> None:
-        while not ended.wait(POLL_S):
-            done = 0
-            for job in tracker.getJobIdsForGroup(group):
-                info = tracker.getJobInfo(job)
-                for stage in () if info is None else info.stageIds:
-                    stage_info = tracker.getStageInfo(stage)
-                    done += 0 if stage_info is None else stage_info.numCompletedTasks
-            progress(stage_name, min(done, total), total)
-
-    watcher = threading.Thread(target=watch, name="omnigraph-progress", daemon=True)
-    watcher.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        watcher.join()
-
-
-def _context(spark: SparkSession) -> Any:
-    """The context of a classic session; Spark Connect has none."""
-    try:
-        return spark.sparkContext
-    except Exception:  # noqa: BLE001 - Connect raises its own kind, which only exists where Connect is installed
-        return None
 
 
 def _reason(stage_name: str, error: Exception) -> str:

@@ -6,7 +6,7 @@ a patch which properties it leaves open. Names begin with `#`, which no property
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,8 +16,9 @@ import pyarrow as pa
 
 from omnigraph.language.schema.catalog import Catalog, NodeType
 from omnigraph.model.identifiers import TableKey
-from omnigraph.pipeline.run import attempt, packed
+from omnigraph.pipeline.run import attempt
 from omnigraph.pipeline.sources import ToRecords
+from omnigraph.pipeline.watch import Amount
 from omnigraph.storage.staging_area import StagingFiles
 from omnigraph.write.changes import TableChange
 from omnigraph.write.decode import DecodePlan
@@ -67,6 +68,8 @@ class DecodeReceipt:
     violations_total: int
     refused: str | None
     """The file with the texts of what could not be read."""
+    bytes: int = 0
+    """How much there was to read, where it is known."""
 
 
 def decode_item(task: DecodeTask) -> DecodeReceipt:
@@ -94,7 +97,12 @@ def decode_item(task: DecodeTask) -> DecodeReceipt:
         tuple(reading.violations.first()),
         reading.violations.total,
         refused,
+        task.item.size,
     )
+
+
+def amount_decoded(receipt: DecodeReceipt) -> Amount:
+    return Amount(sum(each.rows for each in receipt.spilled), receipt.bytes)
 
 
 def spill_schema(plan: DecodePlan, *, patch: bool) -> pa.Schema:
@@ -186,13 +194,13 @@ class FrameTasks:
     to_records: ToRecords
     name: str
 
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, Callable[[], DecodeReceipt]]]:
         from pyspark import TaskContext
 
         context = TaskContext.get()
         number = 0 if context is None else int(context.partitionId())
         item = FramePartition(partition_name(self.name, number), self.to_records, batches)
-        yield packed(number, lambda: decode_item(DecodeTask(self.plan, self.files, number, item)))
+        yield number, lambda: decode_item(DecodeTask(self.plan, self.files, number, item))
 
 
 def partition_name(name: str, number: int) -> str:

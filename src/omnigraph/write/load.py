@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 from omnigraph.language.schema.catalog import Catalog
 from omnigraph.model.identifiers import TableKey
@@ -24,6 +25,14 @@ from omnigraph.write.violations import MAX_ERRORS_DEFAULT
 __all__ = ["LoadMode", "OnError", "PreparedLoad", "Reject", "prepare_load"]
 
 
+class ReadListener(Protocol):
+    """Hears how far the reading is."""
+
+    def rows_read(self, rows: int) -> None: ...
+
+    def item_read(self, size: int) -> None: ...
+
+
 def prepare_load(
     source: ItemSource | Iterable[bytes],
     *,
@@ -37,6 +46,7 @@ def prepare_load(
     match_edges: MatchEdges = None,
     max_errors: int = MAX_ERRORS_DEFAULT,
     on_error: OnError = "fail",
+    listener: ReadListener | None = None,
 ) -> PreparedLoad:
     """Reads the source and says what it changes. `patch` and `match_edges` matter to a merge alone.
 
@@ -45,7 +55,7 @@ def prepare_load(
     items = source.items if isinstance(source, ItemSource) else (LineItem(file, content=tuple(source)),)
     patch = patch and mode == "merge"
     plan = ReadPlan(catalog, load_id, started_ms, patch, on_error == "skip", max_errors)
-    read = _Read()
+    read = _Read(listener)
     for item in items:
         read.item(plan.read(item))
     load = Assembly(
@@ -71,6 +81,7 @@ def prepare_load(
 class _Read:
     """What the items gave, in this process's memory."""
 
+    listener: ReadListener | None = None
     readings: list[ItemReading] = field(default_factory=list)
     start: int = 0
     plans: dict[TableKey, DecodePlan] = field(default_factory=dict)
@@ -80,8 +91,12 @@ class _Read:
     def item(self, reading: ItemReading) -> None:
         for part in reading.parts():
             self._keep(part)
+            if self.listener is not None:
+                self.listener.rows_read(part.decoded.rows.num_rows)
         self.readings.append(reading)
         self.start += reading.span
+        if self.listener is not None:
+            self.listener.item_read(reading.item.size)
 
     def _keep(self, part: Part) -> None:
         decoded = replace(part.decoded, lines=part.decoded.lines + self.start, violations=())
