@@ -23,6 +23,8 @@ NO_ROW = -1
 TAG = "__tag"
 """Hidden columns that say which outer row an inner row belongs to begin with this."""
 BYTES_PER_CELL = 4
+MARKS_SHARE = 64
+"""A mark per row number is laid out when there are at most so many times more of them than rows: sorting costs more."""
 WEIGHT_MAX = 2**62
 """Beyond it weights could overflow; nobody has met that many walks, but a wrong count would be worse than none."""
 
@@ -157,7 +159,7 @@ def frame_sum_is_exact(weights: npt.NDArray[Any]) -> bool:
 
 def distinct(rows: Rows, size: int) -> Rows:
     """Every row number that occurs, once, ascending, without NULL. `size` is greater than all of them."""
-    if size > 16 * len(rows):
+    if size > MARKS_SHARE * len(rows):
         numbers = np.unique(rows)
         return numbers[numbers >= 0]
     seen = np.zeros(size + 1, np.bool_)  # NULL, which is -1, marks the last

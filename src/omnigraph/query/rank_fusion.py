@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from omnigraph.query.entities import Entities
 from omnigraph.query.frames import Rows
+from omnigraph.query.selection import kth_smallest
 
 Scores = npt.NDArray[np.float64]
 ABSENT = -1
@@ -54,7 +55,7 @@ class Arm:
         if count is not None and count < len(keys):
             if not count:
                 return rows[:0]
-            near = keys <= np.partition(keys, count - 1)[count - 1]
+            near = keys <= kth_smallest(keys, count)
             keys, rows = keys[near], rows[near]
         table = pa.table({"key": keys, "id": self.entities.ids(rows)})
         order = pc.sort_indices(table, sort_keys=[("key", "ascending"), ("id", "ascending")])
@@ -69,21 +70,23 @@ class Arm:
         at = np.minimum(np.searchsorted(self.ranked.rows, rows), len(self.ranked.rows) - 1)
         there = self.ranked.rows[at] == rows
         keys = self._keys()
-        ordered = np.sort(keys)
         wanted = keys[at[there]]
-        counted = np.searchsorted(ordered, wanted, "left")
-        equals = np.searchsorted(ordered, wanted, "right") - counted
-        for place in np.flatnonzero(equals > 1).tolist():
-            counted[place] += self._before(rows[there][place], keys == wanted[place])
+        counted = np.empty(len(wanted), np.int64)
+        for key in np.unique(wanted).tolist():
+            same = wanted == key
+            counted[same] = np.count_nonzero(keys < key) + self._before(rows[there][same], keys == key)
         places[there] = counted
         if self.cut is not None:
             places[places >= self.cut] = ABSENT
         return places
 
-    def _before(self, row: int, equal: npt.NDArray[np.bool_]) -> int:
-        """How many rows of the same score have a smaller id."""
-        own = self.entities.ids(np.array([row], np.int32))[0]
-        return int(pc.sum(pc.less(self.entities.ids(self.ranked.rows[equal]), own)).as_py())
+    def _before(self, rows: Rows, equal: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
+        """For each of these rows of one score, how many rows of that score have a smaller id."""
+        if np.count_nonzero(equal) < 2:
+            return np.zeros(len(rows), np.int64)
+        ids = self.entities.ids(self.ranked.rows[equal])
+        own = self.entities.ids(rows)
+        return np.array([pc.sum(pc.less(ids, each)).as_py() for each in own], np.int64)
 
     def _keys(self) -> Scores:
         return -self.ranked.scores if self.descending else self.ranked.scores

@@ -139,9 +139,12 @@ class Ranking:
 
 
 def _ranked(entities: Entities, hits: Hits) -> Ranked:
-    rows = entities.rows_of(hits.row_ids)
-    known = rows >= 0
-    rows, scores = rows[known], hits.scores[known]
+    rows, scores = entities.rows_of(hits.row_ids), hits.scores
+    if len(rows) and int(rows.min()) < 0:
+        known = rows >= 0
+        rows, scores = rows[known], scores[known]
+    if bool(np.all(rows[:-1] < rows[1:])):
+        return Ranked(rows, scores)
     order = np.argsort(rows)
     return Ranked(rows[order], scores[order])
 

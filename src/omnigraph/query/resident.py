@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 
 from omnigraph.query.entities import RowIds, scan_tolerant
 from omnigraph.query.frames import NO_ROW, Mask, Rows
+from omnigraph.query.row_numbers import RowNumbers
 from omnigraph.query.text_hash import text_hash, text_hashes
 from omnigraph.storage import FragmentState, Predicate, Table, fragment_states, scan_fragments
 
@@ -116,7 +117,7 @@ class ResidentEntities:
         self._asked: dict[str, int] = {}
         self._names = frozenset(table.schema.names)
         self._lock = threading.Lock()
-        self._by_row_id: tuple[RowIds, Rows] | None = None
+        self._by_row_id: RowNumbers | None = None
         self._tail_ids: pa.Array | None = None
 
     # --- making -------------------------------------------------------------------------------------------
@@ -216,6 +217,7 @@ class ResidentEntities:
     @property
     def nbytes(self) -> int:
         own = sum(segment.nbytes for segment in self.segments) + self._ids.nbytes
+        own += 0 if self._by_row_id is None else self._by_row_id.nbytes
         return int(own + (0 if self.slots is None else self.slots.nbytes) + 100 * len(self._fresh_ids))
 
     def every(self) -> Rows:
@@ -285,14 +287,8 @@ class ResidentEntities:
         with self._lock:
             if self._by_row_id is None:
                 every = self.every()
-                ids = self.row_ids(every)
-                order = np.argsort(ids)
-                self._by_row_id = (ids[order], every[order])
-            known, numbers = self._by_row_id
-        if not len(known):
-            return np.full(len(row_ids), NO_ROW, np.int32)
-        places = np.minimum(np.searchsorted(known, row_ids), len(known) - 1)
-        return np.where(known[places] == row_ids, numbers[places], np.int32(NO_ROW))
+                self._by_row_id = RowNumbers(self.row_ids(every), every)
+        return self._by_row_id.of(row_ids)
 
     # --- parts --------------------------------------------------------------------------------------------
 

@@ -80,8 +80,7 @@ class QueryResult:
             import polars
         except ImportError as error:
             raise BadRequest("polars is not installed", "pip install 'omnigraph[polars]'") from error
-        made: pl.DataFrame = polars.from_arrow(self.table)
-        return made
+        return polars.DataFrame(self.table)
 
     def to_json(self) -> dict[str, Json]:
         """The read response: `{query_name, target, row_count, columns, rows, graph_commit_id?}`."""

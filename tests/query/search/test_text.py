@@ -11,10 +11,12 @@ import numpy as np
 import pytest
 from lance.query import MatchQuery
 
+from omnigraph.model.identifiers import new_ulid
 from omnigraph.query.search import Hits, bm25, columns, fuzzy_matches, text, text_matches
 from omnigraph.query.search.fuzzy import distances
 from omnigraph.storage import Table, fragment_states, open_storage
-from omnigraph.storage.index_builds import IndexBuild, build_segments, stage_segments
+from omnigraph.storage.index_builds import BuildTask, IndexBuild, build_segment, built_segments, stage_segments
+from omnigraph.storage.staging_area import staging_area
 from omnigraph.storage.text_search import IndexedDocuments, text_index
 from support.rust_graphs import rust_graph
 from support.s3_server import S3Server
@@ -272,8 +274,11 @@ def test_a_second_segment_would_show_the_old_text_of_a_rewritten_row(tmp_path: P
     table = documents.table()
     assert lance_finds(table, "old5") == []
     [newest] = [state.number for state in fragment_states(table)][-1:]
-    built = build_segments(table, [IndexBuild(TEXT_INDEX, (newest,), False)])
-    documents.publish(stage_segments(table, built))
+    build = IndexBuild(TEXT_INDEX, (newest,), False)
+    with staging_area(documents.graph._storage, new_ulid()) as area:
+        segment = build_segment(BuildTask(area.files, table.pin, build))
+        documents.publish(stage_segments(area, table, built_segments(table, [build], [segment])))
+        area.remove()
     assert lance_finds(documents.table(), "old5") == ["s5"], "Lance finds it by its old text"
     assert text_index(documents.table(), "title") is None
     assert len(text_matches(documents.table(), "title", "old5")) == 0

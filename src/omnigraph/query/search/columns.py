@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
@@ -46,7 +46,7 @@ class Part(Protocol):
 P = TypeVar("P", bound=Part)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Piece(Generic[P]):
     """A part as one version of the table sees it."""
 
@@ -126,8 +126,8 @@ class SearchColumns(Generic[P]):
                 self._asked.popitem(last=False)
             return known
 
-    def pieces(self, table: Table, column: str) -> Iterable[Piece[P]]:
-        """The column of this version: resident, or made part by part while it is iterated."""
+    def pieces(self, table: Table, column: str) -> tuple[Piece[P], ...] | Iterator[Piece[P]]:
+        """The column of this version: a tuple when it is resident, or made part by part while it is iterated."""
         entry = self._entry(table, column)
         with entry.lock:
             if not entry.too_wide:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from omnigraph.query.selection import kth_smallest
+
 RowIds = npt.NDArray[np.uint64]
 Places = npt.NDArray[np.int64]
 """Positions of rows within a part of a table."""
@@ -42,8 +44,7 @@ def best(hits: Hits, limit: int | None, *, smallest: bool) -> Hits:
     if limit <= 0:
         return NO_HITS
     keys = hits.scores if smallest else -hits.scores
-    last = np.partition(keys, limit - 1)[limit - 1]
-    kept = keys <= last
+    kept = keys <= kth_smallest(keys, limit)
     return Hits(hits.row_ids[kept], hits.scores[kept])
 
 

@@ -24,6 +24,8 @@ from omnigraph.storage.analyser import analysed
 K1 = 1.2
 B = 0.75
 
+Counted = npt.NDArray[np.integer]
+Scores = npt.NDArray[np.float64]
 Terms = dict[str, int]
 """The tokens of a query and how often each occurs, in the order of their first occurrence."""
 
@@ -46,6 +48,29 @@ class Matched:
     lengths: npt.NDArray[np.int64]
     counts: npt.NDArray[np.int64]
     """Occurrences: one line per term, one column per row."""
+
+
+@dataclass(frozen=True, slots=True)
+class Formula:
+    """The formula with everything filled in that one query and one column decide."""
+
+    weights: tuple[float, ...]
+    """What a term is worth, as often as the query has it; per term."""
+    mean: float
+    """Tokens of a row."""
+
+    @classmethod
+    def of(cls, terms: Terms, statistics: Statistics) -> Formula:
+        counted = zip(terms.values(), statistics.having, strict=True)
+        weights = tuple(each * inverse_frequency(statistics.documents, n) * (K1 + 1.0) for each, n in counted)
+        return cls(weights, statistics.tokens / statistics.documents)
+
+    def gain(self, term: int, occurrences: Counted, lengths: Counted) -> Scores:
+        """What a term adds to the score of rows that have it so often and are so long."""
+        damping = K1 * ((1.0 - B) + (B / self.mean) * lengths)
+        found = occurrences.astype(np.float64)
+        gained: Scores = self.weights[term] * (found / (found + damping))
+        return gained
 
 
 def terms_of(query: str | None) -> Terms:
@@ -94,11 +119,8 @@ def _scored(matched: Matched, terms: Terms, statistics: Statistics, population: 
     chosen = in_population(row_ids, population)
     if chosen is not None:
         row_ids, lengths, counts = row_ids[chosen], lengths[chosen], counts[:, chosen]
-    mean = statistics.tokens / statistics.documents
-    damping = K1 * ((1.0 - B) + (B / mean) * lengths)
+    formula = Formula.of(terms, statistics)
     scores = np.zeros(len(row_ids), np.float64)
-    for line, weight in enumerate(terms.values()):
-        idf = weight * inverse_frequency(statistics.documents, statistics.having[line]) * (K1 + 1.0)
-        occurrences = counts[line].astype(np.float64)
-        scores += idf * (occurrences / (occurrences + damping))
+    for line in range(len(terms)):
+        scores += formula.gain(line, counts[line], lengths)
     return Hits(row_ids, scores)

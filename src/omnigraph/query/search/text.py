@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from omnigraph.model.errors import OmniGraphError
+from omnigraph.query.search.best_texts import best_texts
 from omnigraph.query.search.columns import SearchColumns
 from omnigraph.query.search.hits import NO_HITS, NO_ROWS, Hits, RowIds, best
 from omnigraph.query.search.indexed_text import IndexedText, IndexedTexts
@@ -16,8 +17,11 @@ from omnigraph.query.search.ranking import Matched, Statistics, Terms, having, m
 from omnigraph.query.search.text_parts import TextPart, make_text_part
 from omnigraph.storage import Table
 
-RESIDENT_ROWS_MAX = 500_000
+RESIDENT_ROWS_MAX = 4_000_000
 """A column with an index becomes resident only up to so many rows; reading a larger one costs more than it saves."""
+RESIDENT_BYTES_MAX = 256 * 1024 * 1024
+"""And up to so many bytes of text: about as much as is split into words in a few seconds."""
+SAMPLE_ROWS = 1024
 
 text_columns: SearchColumns[TextPart] = SearchColumns(make_text_part)
 _indexes = IndexedTexts()
@@ -60,17 +64,21 @@ def bm25(
             _indexes.forget(table, column)
         if hits is not None:
             return best(hits, limit, smallest=False)
-    return best(_by_column(table, column, terms, population), limit, smallest=False)
+    return _by_column(table, column, terms, population, limit)
 
 
-def _by_column(table: Table, column: str, terms: Terms, population: RowIds | None) -> Hits:
+def _by_column(table: Table, column: str, terms: Terms, population: RowIds | None, limit: int | None) -> Hits:
+    pieces = text_columns.pieces(table, column)
+    if isinstance(pieces, tuple):
+        return best_texts(pieces, terms, population, limit)
     matched: list[Matched] = []
     documents = tokens = 0
-    for piece in text_columns.pieces(table, column):
+    for piece in pieces:
         matched.append(matched_rows(piece, terms))
         more_documents, more_tokens = size_of(piece)
         documents, tokens = documents + more_documents, tokens + more_tokens
-    return scored(matched, terms, Statistics(documents, tokens, having(matched, terms)), population)
+    hits = scored(matched, terms, Statistics(documents, tokens, having(matched, terms)), population)
+    return best(hits, limit, smallest=False)
 
 
 def _index_for(table: Table, column: str) -> IndexedText | None:
@@ -78,6 +86,14 @@ def _index_for(table: Table, column: str) -> IndexedText | None:
     if text_columns.is_held(table, column):
         return None
     again = text_columns.asked_before(table, column)
-    if again and table.pin.row_count <= RESIDENT_ROWS_MAX:
+    if again and _may_be_resident(table, column):
         return None
     return _indexes.of(table, column)
+
+
+def _may_be_resident(table: Table, column: str) -> bool:
+    rows = table.pin.row_count
+    if rows > RESIDENT_ROWS_MAX:
+        return False
+    sample = next(iter(table.scan([column], batch_rows=SAMPLE_ROWS, limit=SAMPLE_ROWS)), None)
+    return sample is None or sample.nbytes * (rows / max(1, sample.num_rows)) <= RESIDENT_BYTES_MAX

@@ -14,6 +14,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from omnigraph.query.search.hits import Mask, Places, RowIds
+from omnigraph.query.search.postings import Postings, postings_of
+from omnigraph.query.search.row_places import RowPlaces
 from omnigraph.query.search.words import WordStream, split_words
 from omnigraph.storage.analyser import folded_words, tokens_of_words
 
@@ -33,11 +35,23 @@ class TextPart:
     _starts: Places = field(repr=False)
     _rows: Counts = field(repr=False)
     _counts: Counts = field(repr=False)
+    _postings: dict[str, Postings] = field(default_factory=dict, repr=False)
+    """Of the tokens that were asked for."""
 
     @property
     def nbytes(self) -> int:
         lists = self._starts.nbytes + self._rows.nbytes + self._counts.nbytes
-        return int(self.row_ids.nbytes + self.lengths.nbytes + lists) + 160 * len(self.words)
+        asked = sum(each.nbytes for each in list(self._postings.values()))
+        return int(self.row_ids.nbytes + self.lengths.nbytes + lists + asked) + 160 * len(self.words)
+
+    def postings(self, token: str) -> Postings:
+        """The rows that have a token; made when it is asked for the first time."""
+        known = self._postings.get(token)
+        if known is None:
+            rows, counts = self.rows_of(self.by_token.get(token, []), None)
+            made = postings_of(rows.astype(np.int32), counts.astype(np.int32), self.lengths)
+            known = self._postings.setdefault(token, made)
+        return known
 
     @cached_property
     def by_token(self) -> dict[str, list[int]]:
@@ -54,9 +68,8 @@ class TextPart:
         return tuple(word or "" for word in folded_words(self.words))
 
     @cached_property
-    def documents(self) -> Mask:
-        """The rows that have a token at all."""
-        return self.lengths > 0
+    def places(self) -> RowPlaces:
+        return RowPlaces(self.row_ids)
 
     def rows_of(self, words: Sequence[int], live: Mask | None) -> tuple[Places, npt.NDArray[np.int64]]:
         """The rows that have any of these words, and how often together."""

@@ -18,6 +18,8 @@ import pyarrow as pa
 from omnigraph.model.errors import OmniGraphError
 from omnigraph.query.search.columns import Piece, SearchColumns
 from omnigraph.query.search.hits import NO_HITS, Hits, Places, RowIds, best, joined
+from omnigraph.query.search.row_places import RowPlaces
+from omnigraph.query.selection import kth_smallest
 from omnigraph.storage import Table
 from omnigraph.storage.search import vector_index, vector_ranked
 
@@ -56,21 +58,8 @@ class VectorPart:
         return float(np.sqrt(self.squares.max(initial=0.0)))
 
     @cached_property
-    def _order(self) -> tuple[RowIds, Places | None]:
-        if bool(np.all(self.row_ids[:-1] <= self.row_ids[1:])):
-            return self.row_ids, None
-        order = np.argsort(self.row_ids)
-        return self.row_ids[order], order
-
-    def places_of(self, row_ids: RowIds) -> Places:
-        """Where these rows are; those that are elsewhere are left out."""
-        if len(self.row_ids) == 0:
-            return np.empty(0, np.int64)
-        ordered, order = self._order
-        places = np.searchsorted(ordered, row_ids)
-        places[places == len(ordered)] = 0
-        found: Places = places[ordered[places] == row_ids]
-        return found if order is None else order[found]
+    def places(self) -> RowPlaces:
+        return RowPlaces(self.row_ids)
 
 
 def make_vector_part(batches: Sequence[pa.RecordBatch], column: str) -> VectorPart:
@@ -132,7 +121,7 @@ def _near(piece: Piece[VectorPart], query: Vector, population: RowIds | None, li
 def _places(piece: Piece[VectorPart], population: RowIds | None) -> Places | None:
     """The rows to look at; None: all rows of the part."""
     part = piece.part
-    places = None if population is None else np.unique(part.places_of(population))
+    places = None if population is None else part.places.of(population)
     for mask in (piece.live, part.valid):
         if mask is not None:
             places = np.flatnonzero(mask) if places is None else places[mask[places]]
@@ -156,7 +145,7 @@ def _proposed(part: VectorPart, query: Vector, places: Places | None, limit: int
     estimates = squares - np.float32(2.0) * products
     scale = (part.longest + float(np.linalg.norm(query))) ** 2
     error = 4.0 * (len(query) + 8) * float(np.finfo(np.float32).eps) * scale
-    last = float(np.partition(estimates, limit - 1)[limit - 1])
+    last = kth_smallest(estimates, limit)
     near = np.flatnonzero(~(estimates > last + 2.0 * error))  # NaN, from numbers too large to square, stays in
     return near if places is None else places[near]
 

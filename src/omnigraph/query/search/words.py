@@ -18,6 +18,9 @@ for _code in b"ABCDEFGHIJKLMNOPQRSTUVWXYZ":
     _LOWER[_code] = _code + 32
 
 
+SLICE_ROWS = 16_384
+
+
 @dataclass(frozen=True, slots=True)
 class WordStream:
     """The distinct words of a column, and for every occurrence the word's number and the row."""
@@ -28,16 +31,30 @@ class WordStream:
 
 
 def split_words(texts: pa.StringArray) -> WordStream:
-    """Every word of every row that is not too long to be indexed."""
-    data, offsets = _buffers(texts)
-    beyond = np.concatenate([[0], np.cumsum(data >= 128, dtype=np.int64)])
-    foreign = beyond[offsets[1:]] - beyond[offsets[:-1]] > 0
-    words, rows = _ascii_words(data, offsets, foreign)
-    spelled, spelled_rows = _foreign_words(texts, np.flatnonzero(foreign))
-    encoded = pa.chunked_array([words, pa.array(spelled, pa.string())], pa.string()).combine_chunks()
-    encoded = encoded.dictionary_encode()
+    """Every word of every row that is not too long to be indexed. In slices that stay near the processor."""
+    words: list[pa.StringArray] = []
+    rows: list[npt.NDArray[np.int64]] = [np.empty(0, np.int64)]
+    for start in range(0, len(texts), SLICE_ROWS):
+        part = texts.slice(start, SLICE_ROWS)
+        data, offsets = _buffers(part)
+        foreign = _foreign_rows(data, offsets)
+        found, places = _ascii_words(data, offsets, foreign)
+        spelled, spelled_places = _foreign_words(part, np.flatnonzero(foreign))
+        words += [found, pa.array(spelled, pa.string())]
+        rows += [places + start, spelled_places + start]
+    encoded = pa.chunked_array(words, pa.string()).dictionary_encode().combine_chunks()
+    if isinstance(encoded, pa.ChunkedArray):
+        encoded = pa.array([], pa.string()).dictionary_encode()
     numbers = encoded.indices.to_numpy().astype(np.int64)
-    return WordStream(encoded.dictionary.to_pylist(), numbers, np.concatenate([rows, spelled_rows]))
+    return WordStream(encoded.dictionary.to_pylist(), numbers, np.concatenate(rows))
+
+
+def _foreign_rows(data: npt.NDArray[np.uint8], offsets: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+    """The rows that have a character beyond ASCII."""
+    foreign = np.zeros(len(offsets) - 1, np.bool_)
+    if len(data) and int(data.max()) >= 128:
+        foreign[np.searchsorted(offsets, np.flatnonzero(data >= 128), side="right") - 1] = True
+    return foreign
 
 
 def _buffers(texts: pa.StringArray) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
