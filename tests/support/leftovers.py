@@ -6,7 +6,9 @@ import os
 from pathlib import Path
 
 from omnigraph.graph import Graph
-from omnigraph.storage.staging_area import _tracked
+from omnigraph.storage.staging_area import tracked_paths
+
+KINDS = ("data", "_deletions", "_indices")
 
 
 def staging_left(graph: Graph) -> list[str]:
@@ -15,14 +17,17 @@ def staging_left(graph: Graph) -> list[str]:
 
 
 def untracked_files(graph: Graph) -> set[str]:
-    """Data files, of every table and lineage, that no version names."""
+    """Data files, deletion vectors and indexes, of every table and lineage, that no version names."""
     found = set()
-    for data in sorted(Path(graph.uri).glob("[ne]*/**/data")):
-        if not data.is_dir():
-            continue
-        table = data.parent.relative_to(graph.uri).as_posix()
-        found |= {f"{table}/{name}" for name in set(os.listdir(data)) - _tracked(graph._storage, table)}
+    for folder in sorted(Path(graph.uri).glob("[ne]*/**/_versions")):
+        table = folder.parent.relative_to(graph.uri).as_posix()
+        paths = {f"{kind}/{name}" for kind in KINDS for name in _listed(folder.parent / kind)}
+        found |= {f"{table}/{path}" for path in paths - tracked_paths(graph._storage, table)}
     return found
+
+
+def _listed(folder: Path) -> list[str]:
+    return os.listdir(folder) if folder.is_dir() else []
 
 
 def nothing_is_left(graph: Graph) -> bool:

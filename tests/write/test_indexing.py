@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +16,12 @@ import pytest
 from omnigraph.graph import Graph
 from omnigraph.model.errors import PreconditionFailed, TypeNotFound
 from omnigraph.query.search import nearest, text_matches, vectors
-from omnigraph.storage.failpoints import Point, armed
+from omnigraph.storage import OneOf
+from omnigraph.storage.failpoints import InjectedFault, Point, armed
+from omnigraph.storage.index_builds import BuildTask, BuiltSegment, build_in_threads, existing_indexes
 from omnigraph.write import index_plan, indexing
+from omnigraph.write.indexing import ensure_indices
+from support.leftovers import nothing_is_left
 from support.people import FX_SCHEMA, INSERT_PERSON, fx, people
 from support.rust_graphs import rust_graph
 from support.searchable import Documents, forget_columns
@@ -205,17 +209,18 @@ def test_upkeep_that_comes_between_never_fails_a_write(tmp_path: Path, condition
     assert [commit.py["kind"] for commit in graph.commits(limit=2)] == ["mutation", "ensure_indices"]
 
 
-def test_what_was_built_is_kept_when_a_writer_is_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_built_is_kept_when_a_writer_is_first(tmp_path: Path) -> None:
     graph = fx(tmp_path / "g")
     builds: list[str] = []
-    build = indexing.build_segments
-    monkeypatch.setattr(
-        indexing, "build_segments", lambda table, works: builds.append(table.uri) or build(table, works)
-    )
+
+    def build(tasks: Sequence[BuildTask]) -> list[BuiltSegment]:
+        builds.extend(f"{task.pin.table_key}.{task.build.spec.column}" for task in tasks)
+        return build_in_threads(tasks)
+
     with armed(Point.MUTATION_STAGED, lambda: graph.mutate(INSERT_PERSON, n="Eve") and None):
-        report = graph.ensure_indices()
+        report = ensure_indices(graph._storage, lambda: graph.schema, build=build)
     assert report.commit is not None
-    assert len(builds) == len(set(builds)) == 4
+    assert len(builds) == len(set(builds)) == 10
     assert {one.type for one in report.pending} == {"node:Person"}, "what came between is extended the next time"
     assert graph.ensure_indices().pending == ()
     assert people(graph)["Eve"] is None
@@ -225,6 +230,8 @@ def test_what_was_built_is_kept_when_a_writer_is_first(tmp_path: Path, monkeypat
 # --- deaths -----------------------------------------------------------------------------------------------
 
 DEATHS = [
+    ("built", Point.INDEX_BUILT, False),
+    ("moved", Point.INDEX_MOVED, False),
     ("staged", Point.MUTATION_STAGED, False),
     ("armed", Point.MUTATION_ARMED, False),
     ("one-table-committed", Point.MUTATION_TABLE_COMMITTED, False),
@@ -243,6 +250,32 @@ def test_upkeep_killed_anywhere_is_whole_or_absent_after_reopening(tmp_path: Pat
     graph = Graph.open(uri, durability="os")
     assert set(states(graph).values()) == ({"ready"} if landed else {"pending"})
     assert people(graph) == before
+    assert nothing_is_left(graph)
     assert graph.verify().ok
     graph.mutate(INSERT_PERSON, n="Eve")
     assert graph.ensure_indices().pending == ()
+    assert nothing_is_left(graph)
+
+
+def test_a_build_that_fails_leaves_nothing_and_is_no_hindrance_to_the_next(tmp_path: Path) -> None:
+    graph = fx(tmp_path / "g")
+    with armed(Point.INDEX_BUILT, "raise", visit=3), pytest.raises(InjectedFault):
+        graph.ensure_indices()
+    assert nothing_is_left(graph)
+    assert set(states(graph).values()) == {"pending"}
+    assert graph.ensure_indices().pending == ()
+
+
+def test_a_large_lookup_index_is_built_in_parts_and_answers_as_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(index_plan, "PART_ROWS", 10)
+    documents = Documents(tmp_path / "g", some(20))
+    documents.put(some(15, 20))
+    documents.graph.ensure_indices()
+    [by_id] = [one for one in existing_indexes(documents.table()) if one.name == "id_idx"]
+    assert len(by_id.segments) == 2
+    assert documents.table().count(OneOf("id", ("s3", "s31", "none"))) == 2
+    assert set(states(documents.graph).values()) == {"ready"}
+    assert documents.graph.ensure_indices().commit is None
+    assert documents.graph.verify().ok

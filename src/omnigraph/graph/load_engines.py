@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol
@@ -14,6 +14,7 @@ from omnigraph.graph.load_progress import LocalReading
 from omnigraph.graph.load_sources import frame_source
 from omnigraph.model.errors import BadRequest
 from omnigraph.storage import AcceptedSchema, GraphStorage
+from omnigraph.storage.index_builds import BuildTask, BuiltSegment, build_in_threads
 from omnigraph.write import CommittedView, ItemSource, PreparedLoad, WriteBase, prepare_load
 
 if TYPE_CHECKING:
@@ -34,6 +35,9 @@ class LoadRun(Protocol):
 
     def prepare(self, base: WriteBase) -> PreparedLoad:
         """What the load changes against a base, ready to be committed unless it is refused."""
+
+    def build_indexes(self, tasks: Sequence[BuildTask]) -> Sequence[BuiltSegment]:
+        """Index builds, where this engine runs them."""
 
 
 def local_max_bytes() -> int:
@@ -100,6 +104,9 @@ class LocalRun:
             return prepared
         finally:
             self.seconds["prepare"] = self.seconds.get("prepare", 0.0) + time.perf_counter() - begun
+
+    def build_indexes(self, tasks: Sequence[BuildTask]) -> Sequence[BuiltSegment]:
+        return build_in_threads(tasks)
 
 
 @contextmanager

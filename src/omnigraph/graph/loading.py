@@ -123,13 +123,13 @@ def _load(
         committing.ended()
     seconds = dict(run.seconds)
     if receipt is not None and not receipt.replayed:
-        seconds |= _indexes(storage, schema, request, prepared[-1])
+        seconds |= _indexes(storage, schema, request, run, prepared[-1])
     seconds["commit"] = max(0.0, time.perf_counter() - begun - sum(seconds.values()) + seconds.get("session", 0.0))
     return _result(request, prepared[-1] if prepared else None, items, run, seconds, created=created, receipt=receipt)
 
 
 def _indexes(
-    storage: GraphStorage, schema: Callable[[], AcceptedSchema], request: Load, prepared: PreparedLoad
+    storage: GraphStorage, schema: Callable[[], AcceptedSchema], request: Load, run: LoadRun, prepared: PreparedLoad
 ) -> dict[str, float]:
     """Indexes of the types that grew much, in a commit of their own. They are derived: the load is done without."""
     counts = {f"node:{name}": count for name, count in prepared.nodes.items()}
@@ -142,7 +142,14 @@ def _indexes(
     begun = time.perf_counter()
     try:
         with told(Stage(name="index", listener=request.progress, rows_total=sum(grown.values()))):
-            ensure_indices(storage, schema, request.branch, tables=list(grown), actor_id=request.actor_id)
+            ensure_indices(
+                storage,
+                schema,
+                request.branch,
+                tables=list(grown),
+                actor_id=request.actor_id,
+                build=run.build_indexes,
+            )
     except OmniGraphError as error:
         _log.warning("the load is done, its indexes are not: %s", error)
     return {"index": time.perf_counter() - begun}

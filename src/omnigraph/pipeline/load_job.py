@@ -8,7 +8,7 @@ know the difference to a small load.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
@@ -29,6 +29,7 @@ from omnigraph.pipeline.spill import (
 from omnigraph.pipeline.spilled_rows import SpilledLoad
 from omnigraph.pipeline.watch import Stage, told
 from omnigraph.storage import GraphStorage, Point, reach
+from omnigraph.storage.index_builds import BuildTask, BuiltSegment, build_segment
 from omnigraph.storage.staging_area import StagingArea
 from omnigraph.write import CommittedView, PreparedLoad, WriteBase
 from omnigraph.write.assembly import Assembly, LoadMode, OnError
@@ -86,6 +87,10 @@ class LoadJob:
             return _with(prepared, ChangeSet())
         with self._timed("write"):
             return _with(prepared, self.writer.change_set(load, assembly))
+
+    def build_indexes(self, tasks: Sequence[BuildTask]) -> Sequence[BuiltSegment]:
+        """Indexes for what was loaded: a task on the executors for each."""
+        return run(self.spark, build_segment, tasks, stage=Stage(name="index"))
 
     def committed_files(self) -> frozenset[str]:
         """The data files that the commit made visible; asked after it."""

@@ -15,9 +15,13 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from omnigraph.model.format_version import DATA_STORAGE_VERSION
+from omnigraph.model.identifiers import new_ulid
+from omnigraph.storage.created_files import files_of_operation
+from omnigraph.storage.failpoints import Point, reach
 from omnigraph.storage.lance_errors import translated
 from omnigraph.storage.lance_session import FragmentMetadata, LanceOperation, Transaction, write_fragments
 from omnigraph.storage.root import Root
+from omnigraph.storage.scratch import scratch_copy
 from omnigraph.storage.staging import StagedEffect, staged_effect
 from omnigraph.storage.staging_area import StagingArea, StagingFiles, filesystem
 from omnigraph.storage.tables import Table
@@ -32,8 +36,8 @@ class WrittenFragment:
 
     folder: str
     """In the staging area."""
-    names: tuple[str, ...]
-    """The file, and the folder of its blobs if there is one."""
+    paths: tuple[str, ...]
+    """In that folder: the file, and the folder of its blobs if there is one."""
     metadata: str
     rows: int
 
@@ -58,14 +62,20 @@ def write_bulk(
 
 
 def _fragment(root: Root, uri: str, folder: str, fragment: Any) -> WrittenFragment:
-    names = []
+    paths = _data_paths(root, uri, fragment)
+    return WrittenFragment(folder, paths, json.dumps(fragment.to_json()), int(fragment.physical_rows))
+
+
+def _data_paths(root: Root, uri: str, fragment: Any) -> tuple[str, ...]:
+    """The files of a fragment below its dataset, and the folders of their blobs where there are any."""
+    paths = []
     for file in fragment.files:
-        path = str(file._path)
-        names.append(path)
-        blobs = f"{uri}/data/{os.path.splitext(path)[0]}".removeprefix("s3://")
-        if filesystem(root).get_file_info([blobs])[0].type.name == "Directory":
-            names.append(os.path.splitext(path)[0])
-    return WrittenFragment(folder, tuple(names), json.dumps(fragment.to_json()), int(fragment.physical_rows))
+        path = f"data/{file._path}"
+        paths.append(path)
+        blobs = os.path.splitext(path)[0]
+        if filesystem(root).get_file_info([f"{uri}/{blobs}".removeprefix("s3://")])[0].type.name == "Directory":
+            paths.append(blobs)
+    return tuple(paths)
 
 
 def stage_bulk(
@@ -80,32 +90,51 @@ def stage_bulk(
         ids = _field_ids(table, schema) if kind == "append" else None
         taken = [FragmentMetadata.from_json(_renumbered(each.metadata, ids)) for each in fragments]
     if fragments:
-        area.move([(each.folder, each.names) for each in fragments], table.pin.path)
+        area.move([(each.folder, each.paths) for each in fragments], table.pin.path)
     if kind == "append":
         return staged_effect("append", table, Transaction(table.version, LanceOperation.Append(taken)))
     return staged_effect("overwrite", table, Transaction(table.version, LanceOperation.Overwrite(schema, taken)))
 
 
-def stage_bulk_upsert(table: Table, schema: pa.Schema, rows: Iterator[pa.RecordBatch]) -> StagedEffect:
-    """Rows replace those of the same id and are added otherwise; streamed, each id once."""
+def stage_bulk_upsert(
+    area: StagingArea, table: Table, schema: pa.Schema, rows: Iterator[pa.RecordBatch]
+) -> StagedEffect:
+    """Rows replace those of the same id and are added otherwise; streamed, each id once.
+
+    The merge runs on a scratch copy. Its files are moved when they are whole, so a death in the middle of it leaves
+    nothing in the table that nobody knows of.
+    """
+    folder = f"upsert/{new_ulid()}"
     with translated(table.uri):
+        copy = scratch_copy(table, area.files, folder)
         transaction, _ = (
-            table.handle.merge_insert("id")
+            copy.merge_insert("id")
             .when_matched_update_all()
             .when_not_matched_insert_all()
             .conflict_retries(0)
             .use_index(False)
             .execute_uncommitted(pa.RecordBatchReader.from_batches(schema, rows))
         )
-    return staged_effect("upsert", table, transaction)
+        reach(Point.LOAD_UPSERT_WRITTEN)
+        merged = transaction.operation
+        added = [path for each in merged.new_fragments for path in _data_paths(area.files.root, copy.uri, each)]
+        changed = [str(each.deletion_file.path(each.id)) for each in merged.updated_fragments]
+        area.move([(folder, added + changed)], table.pin.path)
+        merged.updated_fragments = [_with_deletions(table, each) for each in merged.updated_fragments]
+    return staged_effect("upsert", table, Transaction(table.version, merged))
 
 
-def data_files(effect: StagedEffect) -> frozenset[str]:
-    """The names, in the table's `data` folder, of what an effect adds; blob folders too."""
-    operation = effect.transaction.operation
-    fragments = getattr(operation, "fragments", None) or getattr(operation, "new_fragments", None) or ()
-    names = {str(file._path) for fragment in fragments for file in fragment.files}
-    return frozenset(names | {os.path.splitext(name)[0] for name in names})
+def _with_deletions(table: Table, updated: Any) -> Any:
+    """A fragment as the table knows it, with the deletion vector that it got in the scratch copy: the copy names the
+    data files by another base."""
+    own = table.handle.get_fragment(updated.id).metadata.to_json()
+    own["deletion_file"] = updated.to_json()["deletion_file"]
+    return FragmentMetadata.from_json(json.dumps(own))
+
+
+def written_paths(effect: StagedEffect) -> frozenset[str]:
+    """Everything that an effect adds to its table's folder."""
+    return frozenset(files_of_operation(effect.transaction.operation) or ())
 
 
 # --- field numbers ----------------------------------------------------------------------------------------

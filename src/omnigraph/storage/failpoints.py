@@ -51,7 +51,10 @@ class Point(StrEnum):
     LOAD_DECODED = "load.after_decode"  # a staging folder with spilled rows; no table is touched
     LOAD_CHECKED = "load.after_checks"  # the same
     LOAD_FRAGMENTS_WRITTEN = "load.after_fragments_written"  # and data files, all of them in the staging folder
+    LOAD_UPSERT_WRITTEN = "load.after_upsert_written"  # the files of a merge in the staging folder, none in its table
     LOAD_BEFORE_TABLE_COMMIT = "load.before_table_commit"  # data files moved into one more table
+    INDEX_BUILT = "index.after_build"  # one more index in a staging folder; nothing in its table
+    INDEX_MOVED = "index.before_table_commit"  # the indexes of one more table in its folder; no version names them
     SIDECAR_WRITE = "recovery.sidecar_write"  # nothing of this operation
     SIDECAR_DELETE = "recovery.sidecar_delete"  # resolved; the sidecar is still there
     SIDECAR_LIST = "recovery.sidecar_list"  # whatever was pending

@@ -1,12 +1,16 @@
 """Index builds: what indexes a table has, whether they work, and new segments for them as one staged effect.
 
 Building is the expensive part and needs no lock; attaching what was built is cheap. So segments are built once and can
-be staged again on a newer version of the table, as long as that still has the fragments that they were built from.
+be staged again on a newer version of the table, as long as that still has the fragments that they were built from. One
+build keeps one core busy and knows nothing of the others: it runs in a thread here, or in a task on another machine, on
+a scratch copy of the table. What a lost build leaves behind lies in the staging area.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,18 +18,25 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.model.errors import OmniGraphError
+from omnigraph.model.identifiers import new_ulid
+from omnigraph.storage.failpoints import Point, reach
 from omnigraph.storage.fragments import FragmentState, fragment_states, scan_fragments
 from omnigraph.storage.index_probes import as_literals
 from omnigraph.storage.lance_errors import translated
-from omnigraph.storage.lance_session import LanceOperation, Transaction
+from omnigraph.storage.lance_session import Handles, LanceOperation, Transaction
+from omnigraph.storage.manifest_state import TablePin
 from omnigraph.storage.predicates import IsNull, Not, OneOf, to_sql
+from omnigraph.storage.scratch import scratch_copy
 from omnigraph.storage.search import vector_ranked
 from omnigraph.storage.staging import IndexSpec, StagedEffect, segments_named, staged_effect
-from omnigraph.storage.tables import Table
+from omnigraph.storage.staging_area import StagingArea, StagingFiles
+from omnigraph.storage.tables import Table, Tables
 from omnigraph.storage.text_search import text_index
 
 STALE_SHARE = 4
 """A text index of which more than one in so many entries is of a row that is gone is better built anew."""
+BUILDS_MAX = 4
+"""So many builds at a time in one process. Each sorts in a pool of its own, some 100 MB, and spills beyond it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +62,33 @@ class IndexBuild:
 
 
 @dataclass(frozen=True, slots=True)
+class BuildTask:
+    """A build as any process can do it."""
+
+    files: StagingFiles
+    pin: TablePin
+    build: IndexBuild
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltSegment:
+    """A segment in the staging area."""
+
+    folder: str
+    segment: Any
+
+    @property
+    def path(self) -> str:
+        """Below that folder, and below the table's when it has been moved."""
+        return f"_indices/{self.segment.uuid}"
+
+
+@dataclass(frozen=True, slots=True)
 class BuiltSegments:
-    """Segments on disk that nothing refers to yet."""
+    """Segments of one table that nothing refers to yet."""
 
     builds: tuple[IndexBuild, ...]
-    segments: tuple[Any, ...]
+    segments: tuple[BuiltSegment, ...]
     fragments: Mapping[int, Any]
     """The files of the fragments that they were built from."""
     existing: Mapping[str, tuple[str, ...]]
@@ -122,23 +155,37 @@ def rewritten_fragments(table: Table, fragments: Sequence[int]) -> frozenset[int
     return frozenset(found)
 
 
-def build_segments(table: Table, builds: Sequence[IndexBuild]) -> BuiltSegments:
-    """Writes the files of new segments. Nothing refers to them until they are staged and committed."""
-    states = {state.number: state for state in fragment_states(table)}
-    segments = []
+def build_segment(task: BuildTask) -> BuiltSegment:
+    """Writes the files of one new segment into the staging area. A kernel: runs in threads and in tasks."""
+    root, build = task.files.root, task.build
+    table = Tables(Handles(root), root.uri).open(task.pin)
+    folder = f"index/{new_ulid()}"
     with translated(table.uri):
-        for build in builds:
-            segment = table.handle.create_index_uncommitted(
-                build.spec.column,
-                build.spec.kind,
-                name=build.spec.name,
-                replace=True,
-                fragment_ids=list(build.fragments),
-                **dict(build.spec.parameters),
-            )
-            if build.spec.kind == "INVERTED":  # a raw full-text segment is unreadable until it is merged out of staging
-                segment = table.handle.merge_existing_index_segments([segment])
-            segments.append(segment)
+        copy = scratch_copy(table, task.files, folder)
+        segment = copy.create_index_uncommitted(
+            build.spec.column,
+            build.spec.kind,
+            name=build.spec.name,
+            replace=True,
+            fragment_ids=list(build.fragments),
+            **dict(build.spec.parameters),
+        )
+        if build.spec.kind == "INVERTED":  # a raw full-text segment is unreadable until it is merged out of staging
+            segment = copy.merge_existing_index_segments([segment])
+    reach(Point.INDEX_BUILT)
+    return BuiltSegment(folder, segment)
+
+
+def build_in_threads(tasks: Sequence[BuildTask]) -> list[BuiltSegment]:
+    """Builds side by side in this process: Lance works outside of Python's lock."""
+    workers = min(len(tasks), os.cpu_count() or 1, BUILDS_MAX)
+    with ThreadPoolExecutor(max(1, workers), thread_name_prefix="omnigraph-index") as pool:
+        return list(pool.map(build_segment, tasks))
+
+
+def built_segments(table: Table, builds: Sequence[IndexBuild], segments: Sequence[BuiltSegment]) -> BuiltSegments:
+    """The segments of one table, with what has to stay as it is for them to be of use."""
+    states = {state.number: state for state in fragment_states(table)}
     covered = {number: _content(states[number]) for build in builds for number in build.fragments}
     return BuiltSegments(tuple(builds), tuple(segments), covered, index_identities(table))
 
@@ -150,11 +197,15 @@ def still_fits(built: BuiltSegments, table: Table) -> bool:
     return unchanged and index_identities(table) == built.existing
 
 
-def stage_segments(table: Table, built: BuiltSegments) -> StagedEffect:
-    """All segments as one version of the table."""
+def stage_segments(area: StagingArea, table: Table, built: BuiltSegments) -> StagedEffect:
+    """All segments as one version of the table, in whose folder they are from now on."""
+    waiting = [each for each in built.segments if not area.has_moved(table.pin.path, each.path)]
     with translated(table.uri):
-        replaced = [old for build in built.builds if build.replaces for old in segments_named(table, build.spec.name)]
-        operation = LanceOperation.CreateIndex(list(built.segments), replaced)
+        area.move([(each.folder, [each.path]) for each in waiting], table.pin.path)
+        names = dict.fromkeys(build.spec.name for build in built.builds if build.replaces)
+        replaced = [old for name in names for old in segments_named(table, name)]
+        operation = LanceOperation.CreateIndex([each.segment for each in built.segments], replaced)
+    reach(Point.INDEX_MOVED)
     return staged_effect("index", table, Transaction(table.version, operation))
 
 

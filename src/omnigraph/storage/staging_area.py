@@ -2,7 +2,7 @@
 
 Whoever loads holds the lease `alive` in its folder: an OS file lock, or a lease object on S3. A folder whose lease is
 free belongs to a load that died. Files that were moved from here into a table are listed under `moved/` before they
-move, so a dead load's files can be told from everybody else's.
+move, so a dead load's files can be told from everybody else's. Index builds use such an area in the same way.
 """
 
 from __future__ import annotations
@@ -99,29 +99,34 @@ class StagingArea:
     storage: GraphStorage
     files: StagingFiles
     moved: dict[str, set[str]] = field(default_factory=dict)
-    """Per table path the names that were moved into its `data` folder."""
+    """Per table path the paths, below the table's folder, that were moved there: `data/…`, `_indices/…`."""
 
     def move(self, folders: Sequence[tuple[str, Sequence[str]]], table_path: str) -> None:
-        """Moves data files (staging folder, names) into a table. The list is on disk before the first file is."""
-        self.note_written(table_path, frozenset(name for _, own in folders for name in own))
+        """Moves files of staged datasets (their folder, paths in it) to the same places in a table. The list is on
+        disk before the first file is."""
+        self._note(table_path, frozenset(path for _, own in folders for path in own))
         system = filesystem(self.files.root)
-        target = _address(self.files.root, f"{table_path}/data")
-        system.create_dir(target, recursive=True)
+        target = _address(self.files.root, table_path)
+        for kind in sorted({path.partition("/")[0] for _, own in folders for path in own}):
+            system.create_dir(f"{target}/{kind}", recursive=True)
         for folder, own in folders:
-            for name in own:
-                _move(system, f"{_address(self.files.root, self.files.path(folder))}/data", target, name)
+            for path in own:
+                _move(system, _address(self.files.root, self.files.path(folder)), target, path)
 
-    def note_written(self, table_path: str, names: frozenset[str]) -> None:
-        """Remembers data files of ours that a table holds, or is about to, and that nothing refers to yet."""
-        if names:
-            document = json.dumps({"table": table_path, "files": sorted(names)}).encode()
+    def has_moved(self, table_path: str, path: str) -> bool:
+        return path in self.moved.get(table_path, ())
+
+    def _note(self, table_path: str, paths: frozenset[str]) -> None:
+        """Remembers files of ours that a table is about to hold, and that nothing refers to yet."""
+        if paths:
+            document = json.dumps({"table": table_path, "paths": sorted(paths)}).encode()
             self.storage.objects.write(self.files.path(f"{MOVED}/{new_ulid()}.json"), document)
-            self.moved.setdefault(table_path, set()).update(names)
+            self.moved.setdefault(table_path, set()).update(paths)
 
     def remove(self, committed: frozenset[str] = frozenset()) -> None:
         """Ends the area. Moved files that no version of their table names are deleted; `committed` are known to be."""
-        for table_path, names in self.moved.items():
-            delete_untracked(self.storage, table_path, names - committed)
+        for table_path, paths in self.moved.items():
+            delete_untracked(self.storage, table_path, paths - committed)
         self.storage.objects.delete_tree(f"{STAGING}/{self.files.load_id}")
 
 
@@ -155,7 +160,7 @@ def cleanup_staging(storage: GraphStorage) -> list[str]:
                 stored = storage.objects.read(area.files.path(f"{MOVED}/{name}"))
                 if stored is not None:
                     document = json.loads(stored.data)
-                    area.moved.setdefault(document["table"], set()).update(document["files"])
+                    area.moved.setdefault(document["table"], set()).update(document["paths"])
             area.remove()
             removed.append(load_id)
         finally:
@@ -186,15 +191,14 @@ def staging_folders(storage: GraphStorage) -> list[str]:
     return [name for name in names if storage.objects.has_any(f"{STAGING}/{name}")]  # some stores keep empty folders
 
 
-def delete_untracked(storage: GraphStorage, table_path: str, names: set[str] | frozenset[str]) -> None:
-    """Deletes data files of a table, unless a version names them. A failure is logged: they only take up room."""
-    if not names:
+def delete_untracked(storage: GraphStorage, table_path: str, paths: set[str] | frozenset[str]) -> None:
+    """Deletes files of a table, unless a version names them. A failure is logged: they only take up room."""
+    if not paths:
         return
     try:
-        tracked = _tracked(storage, table_path)
-        system, folder = filesystem(storage.root), _address(storage.root, f"{table_path}/data")
-        for name in sorted(names - tracked):
-            for entry in system.get_file_info([f"{folder}/{name}"]):
+        system, folder = filesystem(storage.root), _address(storage.root, table_path)
+        for path in sorted(paths - tracked_paths(storage, table_path)):
+            for entry in system.get_file_info([f"{folder}/{path}"]):
                 if entry.type == fs.FileType.Directory:
                     system.delete_dir(entry.path)
                 elif entry.type == fs.FileType.File:
@@ -203,13 +207,12 @@ def delete_untracked(storage: GraphStorage, table_path: str, names: set[str] | f
         _log.warning("files of an unfinished load stay in %s: %s", table_path, error)
 
 
-def _tracked(storage: GraphStorage, table_path: str) -> set[str]:
-    """The data files, and the folders of their blobs, that any version of this lineage names."""
+def tracked_paths(storage: GraphStorage, table_path: str) -> set[str]:
+    """What any version of this lineage names, below its folder: files, the folders of indexes, those of blobs."""
     with translated(table_path):
         handle = storage.handles.open_for_change(table_path, None)
-        paths = handle.tracked_files().read_all()["path"].to_pylist()
-    names = {str(path).rsplit("/", 1)[-1] for path in paths}
-    return names | {os.path.splitext(name)[0] for name in names}
+        paths = {str(path) for path in handle.tracked_files().read_all()["path"].to_pylist()}
+    return paths | {os.path.dirname(path) for path in paths} | {os.path.splitext(path)[0] for path in paths}
 
 
 # --- file systems -----------------------------------------------------------------------------------------
@@ -241,7 +244,7 @@ def _address(root: Root, path: str) -> str:
 
 
 def _move(system: fs.FileSystem, source: str, target: str, name: str) -> None:
-    """One data file, or the folder of its blobs. An object store has no folders: their objects are moved."""
+    """One file, or a folder: of an index, of blobs. An object store has no folders: their objects are moved."""
     if isinstance(system, fs.LocalFileSystem):
         os.rename(f"{source}/{name}", f"{target}/{name}")
         return

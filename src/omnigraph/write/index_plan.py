@@ -6,7 +6,7 @@ An index is found by its column and kind, never by its name. Nothing here is nee
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from omnigraph.language.schema.catalog import EdgeType, NodeType
@@ -21,6 +21,10 @@ EXACT_VECTORS_MAX = 1_000_000
 PARTITION_VECTORS = 4096
 SEGMENTS_MAX = 16
 """So many segments, then the index is built anew."""
+
+PART_ROWS = 16_000_000
+"""A lookup index over more rows is built in parts, each a segment, so that several machines can work at it."""
+PARTS_MAX = 8
 
 Action = Literal["build", "extend", "rebuild"]
 
@@ -116,6 +120,21 @@ def plan_indexes(
         action = "rebuild" if again else "extend"
         works.append(_work(action, _renamed(spec, index.name), numbers, fragments, replaces=again))
     return tuple(works)
+
+
+def split_build(build: IndexBuild, rows: Mapping[int, int]) -> tuple[IndexBuild, ...]:
+    """A build as parts of about equal size over whole fragments. Only a lookup index is the same in parts: a text
+    index counts words per segment, an approximate vector index trains on what it is given."""
+    total = sum(rows[number] for number in build.fragments)
+    count = min(PARTS_MAX, len(build.fragments), -(-total // PART_ROWS)) if build.spec.kind == "BTREE" else 1
+    if count <= 1:
+        return (build,)
+    parts: list[list[int]] = [[] for _ in range(count)]
+    before = 0
+    for number in build.fragments:
+        parts[min(count - 1, before * count // total)].append(number)
+        before += rows[number]
+    return tuple(replace(build, fragments=tuple(part)) for part in parts if part)
 
 
 def _work(

@@ -7,19 +7,25 @@ commit is tried again, so a busy branch costs the builder some patience and its 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Literal
 
 from omnigraph.language import Catalog
 from omnigraph.language.schema.catalog import EdgeType, NodeType
 from omnigraph.model.errors import Conflict, TypeNotFound
-from omnigraph.model.identifiers import MAIN, TableKey
+from omnigraph.model.identifiers import MAIN, TableKey, new_ulid
 from omnigraph.storage import AcceptedSchema, GraphCommit, GraphStorage, IndexSpec, StagedEffect, Table, TablePin
+from omnigraph.storage.bulk_staging import written_paths
 from omnigraph.storage.fragments import fragment_states
 from omnigraph.storage.index_builds import (
+    BuildTask,
+    BuiltSegment,
     BuiltSegments,
     ExistingIndex,
-    build_segments,
+    IndexBuild,
+    build_in_threads,
+    built_segments,
     existing_indexes,
     is_worn,
     rewritten_fragments,
@@ -28,12 +34,15 @@ from omnigraph.storage.index_builds import (
     values_in,
     why_broken,
 )
+from omnigraph.storage.staging_area import StagingArea, staging_area
 from omnigraph.write.changes import ChangeSet, StagedWork
 from omnigraph.write.commit import WriteBase
 from omnigraph.write.composite_keys import refuse_foreign_ids
-from omnigraph.write.index_plan import Action, IndexWork, existing_for, plan_indexes, wanted_indexes
+from omnigraph.write.index_plan import Action, IndexWork, existing_for, plan_indexes, split_build, wanted_indexes
 from omnigraph.write.upkeep import publish_upkeep
 
+Builder = Callable[[Sequence[BuildTask]], Sequence[BuiltSegment]]
+"""Does builds, in any order and place; the results in the order of the tasks."""
 IndexState = Literal["ready", "partial", "pending", "broken"]
 NO_VECTOR = "no row has a vector yet"
 NO_ROWS = "the table has no rows yet"
@@ -85,21 +94,25 @@ def ensure_indices(
     *,
     tables: Sequence[str] | None = None,
     actor_id: str | None = None,
+    build: Builder = build_in_threads,
 ) -> IndexReport:
     """Builds what is missing and extends what is stale, all tables in one commit; does nothing when nothing is.
 
     `tables` narrows it to some type keys (`node:Person`). Tables that the branch only inherits are left to their owner.
+    `build` runs the builds: in threads of this process, or on executors.
     """
-    upkeep = _Upkeep(storage, branch, None if tables is None else [TableKey.parse(key) for key in tables])
-    commit, conflict = publish_upkeep(
-        storage,
-        schema,
-        branch=branch,
-        kind="ensure_indices",
-        writer_kind="EnsureIndices",
-        prepare=upkeep.prepare,
-        actor_id=actor_id,
-    )
+    only = None if tables is None else [TableKey.parse(key) for key in tables]
+    with _Upkeep(storage, branch, only, build) as upkeep:
+        commit, conflict = publish_upkeep(
+            storage,
+            schema,
+            branch=branch,
+            kind="ensure_indices",
+            writer_kind="EnsureIndices",
+            prepare=upkeep.prepare,
+            actor_id=actor_id,
+        )
+        upkeep.committed = commit is not None
     state = storage.manifest.load(branch).state
     status = index_status(storage, state.pins(), schema().catalog, branch=branch)
     return IndexReport(
@@ -132,49 +145,91 @@ def owns(pin: TablePin, branch: str) -> bool:
 
 @dataclass
 class _Upkeep:
+    """One run. Its staging area exists from the first build on, and is gone with what was built in vain."""
+
     storage: GraphStorage
     branch: str
     only: list[TableKey] | None
+    build: Builder
+    committed: bool = False
     built: list[BuiltIndex] = field(default_factory=list)
     _segments: dict[TableKey, tuple[BuiltSegments, list[BuiltIndex]]] = field(default_factory=dict)
+    _staged: dict[TableKey, StagedEffect] = field(default_factory=dict)
+    _area: StagingArea | None = None
+    _open: ExitStack = field(default_factory=ExitStack)
+
+    def __enter__(self) -> _Upkeep:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with self._open:
+            if self._area is not None:
+                effects = self._staged.values() if self.committed else ()
+                self._area.remove(frozenset().union(*(written_paths(effect) for effect in effects)))
 
     def covers(self, type_key: str) -> bool:
         return self.only is None or TableKey.parse(type_key) in self.only
 
     def prepare(self, base: WriteBase) -> ChangeSet:
-        """Called again when another commit was first; what was built for a table is kept."""
+        """Called again when another commit was first; what was built for a table is kept. The builds of all tables
+        run side by side."""
         self.built = []
         pins, catalog = base.pins(), base.schema.catalog
         for key in self.only or ():
             if key not in pins:
                 raise TypeNotFound(key.type_name)
-        works = []
+        works, waiting = [], []
         for key, pin in pins.items():
             entity = catalog.table(key)
-            if entity is None or not self.covers(str(key)) or not owns(pin, base.branch):
+            if entity is None or not self.covers(str(key)) or not owns(pin, base.branch) or not pin.row_count:
                 continue
+            table = self.storage.tables.open(pin)
+            wanted = index_work(table, entity)
             work = StagedWork(key, self._stager(entity))
-            if self._has_work(entity, pin) and not is_foreign(self.storage, pins, catalog, work):
-                works.append(work)
+            if not wanted or is_foreign(self.storage, pins, catalog, work):
+                continue
+            works.append(work)
+            if not self._is_built(table):
+                waiting.append((table, wanted))
+        self._build(waiting)
         return ChangeSet(works=tuple(works))
 
-    def _has_work(self, entity: NodeType | EdgeType, pin: TablePin) -> bool:
-        return pin.row_count > 0 and bool(index_work(self.storage.tables.open(pin), entity))
+    def _is_built(self, table: Table) -> bool:
+        known = self._segments.get(table.pin.table_key)
+        return known is not None and still_fits(known[0], table)
+
+    def _build(self, waiting: Sequence[tuple[Table, Sequence[IndexWork]]]) -> None:
+        if not waiting:
+            return
+        if self._area is None:
+            self._area = self._open.enter_context(staging_area(self.storage, new_ulid()))
+        parts = [(table, _parts(table, works)) for table, works in waiting]
+        tasks = [BuildTask(self._area.files, table.pin, build) for table, builds in parts for build in builds]
+        segments = iter(self.build(tasks))
+        for (table, works), (_, builds) in zip(waiting, parts, strict=True):
+            built = built_segments(table, builds, [next(segments) for _ in builds])
+            self._segments[table.pin.table_key] = (built, [_built(table.pin, work) for work in works])
 
     def _stager(self, entity: NodeType | EdgeType) -> Callable[[TablePin], StagedEffect | None]:
         def stage(pin: TablePin) -> StagedEffect | None:
             table = self.storage.tables.open(pin)
-            known = self._segments.get(pin.table_key)
-            if known is None or not still_fits(known[0], table):
+            if not self._is_built(table):
                 works = index_work(table, entity)
                 if not works:
                     return None
-                segments = build_segments(table, [work.build for work in works])
-                known = self._segments[pin.table_key] = (segments, [_built(pin, work) for work in works])
-            self.built += known[1]
-            return stage_segments(table, known[0])
+                self._build([(table, works)])
+            segments, built = self._segments[pin.table_key]
+            self.built += built
+            assert self._area is not None, "what is staged was built there"
+            effect = self._staged[pin.table_key] = stage_segments(self._area, table, segments)
+            return effect
 
         return stage
+
+
+def _parts(table: Table, works: Sequence[IndexWork]) -> list[IndexBuild]:
+    rows = {state.number: state.rows for state in fragment_states(table)}
+    return [part for work in works for part in split_build(work.build, rows)]
 
 
 def _built(pin: TablePin, work: IndexWork) -> BuiltIndex:
