@@ -105,6 +105,21 @@ def test_another_runtime_has_another_archive(tmp_path: Path, monkeypatch: pytest
     assert not class_archive(Java("/a/java", "17.0.1"), "4.4.0").exists
 
 
+def test_drafts_of_archives_that_dead_processes_left_are_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OMNIGRAPH_CACHE_DIR", str(tmp_path))
+    own = class_archive(Java("/a/java", "17.0.1"), "4.3.0")
+    with subprocess.Popen([sys.executable, "-c", ""]) as ended:
+        pass
+    own.draft.parent.mkdir(parents=True)
+    dead = own.draft.with_name(own.draft.name.replace(f".{os.getpid()}.", f".{ended.pid}."))
+    for draft in (own.draft, dead):
+        draft.write_bytes(b"half of an archive")
+    own.remove_dead_drafts()
+    assert list(own.draft.parent.iterdir()) == [own.draft]
+
+
 def test_a_running_session_is_always_used(spark: Any) -> None:
     assert session() is spark
     assert session("local[7]") is spark

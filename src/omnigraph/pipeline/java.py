@@ -8,6 +8,7 @@ import platform
 import re
 import shutil
 import subprocess
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -112,12 +113,29 @@ class ClassArchive:
         if self.draft.is_file():
             os.replace(self.draft, self.file)
 
+    def remove_dead_drafts(self) -> None:
+        """What processes left that were killed before they could keep it. A draft carries the number of its process."""
+        for draft in self.file.parent.glob("*.draft"):
+            with suppress(OSError, ValueError):
+                if not _is_alive(int(draft.suffixes[-2].lstrip("."))):
+                    draft.unlink()
+
     def _can_be_made(self) -> bool:
         try:
             self.file.parent.mkdir(parents=True, exist_ok=True)
         except OSError:
             return False
         return os.access(self.file.parent, os.W_OK)
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 def class_archive(java: Java, spark_version: str, extra: str = "") -> ClassArchive:

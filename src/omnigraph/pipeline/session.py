@@ -32,10 +32,10 @@ else:
 MASTER_VARIABLE = "OMNIGRAPH_SPARK"
 """Names the master when a call does not."""
 JAVA_OPTIONS_VARIABLE = "OMNIGRAPH_SPARK_JAVA_OPTIONS"
+"""Options for the JVM of a session that we start, instead of the lean ones."""
 LEAN_JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """Our JVM schedules tasks and touches no row: what it saves by compiling well and collecting in parallel it would take
 from the workers beside it."""
-"""More options for the JVM of a session that we start."""
 TASK_ATTEMPTS = 4
 """A lost task is tried again; plain `local[N]` would not."""
 LOG_TAIL_LINES = 30
@@ -191,6 +191,7 @@ def _launch(master: str, scratch: Path, java: Any) -> _Started:
 
     extra = os.environ.get(JAVA_OPTIONS_VARIABLE, LEAN_JAVA_OPTIONS)
     archive = class_archive(java, pyspark.__version__, extra)
+    archive.remove_dead_drafts()
     conf = SparkConf().setMaster(master).setAppName("omnigraph")
     for name, value in _settings(master, scratch, f"{archive.options()} {extra}").items():
         conf.set(name, value)
