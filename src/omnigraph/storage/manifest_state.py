@@ -50,6 +50,8 @@ class ManifestState:
     heads: Mapping[str, GraphHead] = field(default_factory=dict)
     head: GraphCommit | None = None
     """The effective head: the greatest commit. A fresh branch has its parent's commits and no head row yet."""
+    _pins: list[tuple[TablePin, ...]] = field(default_factory=list, compare=False, repr=False)
+    """What `pins` found, once it was asked: a commit asks several times, and a graph may have many types."""
 
     def fold(self, rows: Iterable[ManifestRow]) -> ManifestState:
         """This state with newer rows on top."""
@@ -74,6 +76,11 @@ class ManifestState:
 
     def pins(self) -> tuple[TablePin, ...]:
         """The visible tables in order of their keys: for each the newest version that no tombstone hides."""
+        if not self._pins:
+            self._pins.append(self._visible())
+        return self._pins[0]
+
+    def _visible(self) -> tuple[TablePin, ...]:
         visible = []
         for key, row in self.newest.items():
             if key not in self.locations:

@@ -47,7 +47,7 @@ from omnigraph.storage.failpoints import InjectedFault
 from omnigraph.write.changes import ChangeSet
 from omnigraph.write.composite_keys import refuse_foreign_ids
 from omnigraph.write.effects import stage
-from omnigraph.write.gates import is_busy, window
+from omnigraph.write.gates import is_busy, staging_ahead, window
 from omnigraph.write.publish_ahead import publish_ahead
 from omnigraph.write.recovery import recover_branch, resolve
 from omnigraph.write.sidecars import Sidecar, SidecarPin, delete_sidecar, list_sidecars, write_sidecar
@@ -133,7 +133,8 @@ def write(storage: GraphStorage, request: WriteRequest, schema: Callable[[], Acc
 
 def _in_turn(storage: GraphStorage, request: WriteRequest, schema: Callable[[], AcceptedSchema]) -> Receipt:
     """Queues for the branch. Work that only adds writes its files meanwhile, and has little left to do in its turn."""
-    ahead = _staged_ahead(storage, request, schema)
+    with staging_ahead(storage, request.branch):
+        ahead = _staged_ahead(storage, request, schema)
     try:
         with window(storage, request.branch) as lease:
             _recover(storage, request.branch, lease)
@@ -330,12 +331,12 @@ def _effects_and_publish(
     for effect in effects:
         _require_head_at_pin(storage, effect.pin)
     sidecar = _intent(storage, base, request, effects)
+    plan = _plan(base, sidecar)
+    ahead = publish_ahead(storage, base.loaded, plan, effects)  # while the sidecar is synced and the tables commit
     if effects:
         write_sidecar(storage.objects, sidecar)  # Phase A: from here on a crash is resolved by whoever comes next
     try:
         reach(Point.MUTATION_ARMED)
-        plan = _plan(base, sidecar)
-        ahead = publish_ahead(storage, base.loaded, plan, effects)
         versions = _commit_tables(storage, effects)  # Phase B
         reach(Point.MUTATION_BEFORE_PUBLISH)
         published = publish(storage.manifest, replace(plan, changes=versions), lease.check, ahead)  # Phase C: visible

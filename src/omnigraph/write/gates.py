@@ -19,6 +19,9 @@ from omnigraph.storage import GraphStorage, HeldLeases
 from omnigraph.storage.leases import WAIT_MAX_S
 
 HANDOVERS_MAX = 32
+STAGING_AT_A_TIME = 4
+"""Writers of a queue that write their files ahead at once: more would only take time from the one that holds the
+branch, and whoever waits here is not next anyway."""
 
 
 @dataclass
@@ -28,6 +31,7 @@ class _Gate:
     lock: threading.Lock = field(default_factory=threading.Lock)
     waiting: int = 0
     handovers: int = 0
+    staging: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(STAGING_AT_A_TIME))
     held: HeldLeases | None = None
     keeper: ExitStack = field(default_factory=ExitStack)
 
@@ -60,10 +64,20 @@ def is_busy(storage: GraphStorage, branch: str) -> bool:
     return gate.waiting > 0 or gate.lock.locked()
 
 
+@contextmanager
+def staging_ahead(storage: GraphStorage, branch: str) -> Iterator[None]:
+    """A place among the few of a queue that prepare while others hold the branch."""
+    with _gate_of(storage, branch).staging:
+        yield
+
+
 def _gate_of(storage: GraphStorage, branch: str) -> _Gate:
     root = os.path.realpath(storage.root.uri) if storage.root.is_local else storage.root.uri
     with _registry:
-        return _gates.setdefault((root, branch), _Gate())
+        gate = _gates.get((root, branch))
+        if gate is None:
+            gate = _gates[root, branch] = _Gate()
+        return gate
 
 
 def _lease(gate: _Gate, storage: GraphStorage, branch: str, deadline: float) -> HeldLeases:
