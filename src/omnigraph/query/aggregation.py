@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from omnigraph.language.query.ir import Aggregate, Expr, PropAccess, QueryIR, Rank, Variable
 from omnigraph.query.evaluation import Evaluation
-from omnigraph.query.frames import Frame, Mask, Positions, Rows, Weights, frame_sum_is_exact
+from omnigraph.query.frames import Frame, Mask, Positions, Rows, Weights, distinct, frame_sum_is_exact
 from omnigraph.query.identity import entity_variable, identities, is_nested, restored
 from omnigraph.query.mentions import is_row_count, variables_of
 from omnigraph.storage.arrow_types import arrow_type
@@ -113,7 +113,7 @@ class Grouping:
         columns |= {f"w:{name}": pa.array(one_per_group.columns[name]) for name in self._witnesses()}
         for i, aggregate in enumerate(self._aggregates):
             if aggregate.distinct and aggregate.func in ("count", "sum", "avg"):
-                self._add_distinct(i, aggregate, frame, columns, buckets.per_row())
+                self._add_distinct(i, aggregate, frame, columns, buckets)
             else:
                 columns |= self._partial(i, aggregate, frame, buckets)
         if self._rank is not None:
@@ -202,18 +202,22 @@ class Grouping:
         return self._evaluation.array(arg, frame)
 
     def _add_distinct(
-        self, i: int, aggregate: Aggregate, frame: Frame, keys: dict[str, pa.Array], codes: Codes
+        self, i: int, aggregate: Aggregate, frame: Frame, keys: dict[str, pa.Array], buckets: Buckets
     ) -> None:
         """The distinct values per group, to be counted when all are known."""
         arg = aggregate.arg
-        if isinstance(arg, Variable):
-            pairs = _distinct_pairs(codes, frame.columns[arg.name])
+        if isinstance(arg, Variable) and not self._keys:
+            size = self._evaluation.entities(arg.name).size
+            pairs = pa.table({"value": _distinct_nodes(frame.columns[arg.name], size)})
+        elif isinstance(arg, Variable):
+            pairs = _distinct_pairs(buckets.per_row(), frame.columns[arg.name])
         else:
+            codes = buckets.per_row()
             values = identities(arg, frame, self._evaluation)
             pairs = pa.table({"group": codes, "value": values}).filter(values.is_valid())
             pairs = pairs.group_by(["group", "value"], use_threads=False).aggregate([])
-        places = pairs["group"]
-        columns = {name: column.take(places) for name, column in keys.items() if name.startswith("k")}
+        grouped = {name: column for name, column in keys.items() if name.startswith("k")}
+        columns = {name: column.take(pairs["group"]) for name, column in grouped.items()}
         made = pa.table({**columns, "value": pairs["value"]})
         self._evaluation.guard.hold(made.nbytes)
         self._distinct.setdefault(i, []).append(made)
@@ -318,6 +322,12 @@ def _distinct_pairs(codes: Codes, rows: Rows) -> pa.Table:
     if not np.all(keys[1:] > keys[:-1]):
         keys = np.unique(keys)
     return pa.table({"group": keys >> 32, "value": (keys & 0xFFFFFFFF).astype(np.int32)})
+
+
+def _distinct_nodes(rows: Rows, size: int) -> Rows:
+    """Every node once. Rows that were merged are distinct already, and ascend."""
+    ascends = len(rows) and int(rows[0]) >= 0 and bool(np.all(rows[1:] > rows[:-1]))
+    return rows if ascends else distinct(rows, size)
 
 
 def first_seen(codes: Codes) -> tuple[Codes, npt.NDArray[np.int64]]:

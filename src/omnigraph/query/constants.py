@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from omnigraph.language.query.ir import Expr, Literal, Param, PropAccess
-from omnigraph.language.query.literals import DateLit, DateTimeLit, ListLit, LiteralValue, NullLit
+from omnigraph.language.query.literals import DateLit, DateTimeLit, ListLit, LiteralValue, NullLit, StringLit
 from omnigraph.language.query.params import BoundParams
 from omnigraph.model.types import PropType, Scalar
 from omnigraph.model.values import parse_date, parse_datetime, to_single
@@ -26,7 +26,7 @@ def plain(value: LiteralValue) -> Any:
         case DateTimeLit(text=text):
             return parse_datetime(text)
         case ListLit(items=items):
-            return [plain(item) for item in items]
+            return [item.value if type(item) is StringLit else plain(item) for item in items]
         case _:
             return value.value
 

@@ -24,7 +24,7 @@ TAG = "__tag"
 """Hidden columns that say which outer row an inner row belongs to begin with this."""
 BYTES_PER_CELL = 4
 MARKS_SHARE = 64
-"""A mark per row number is laid out when there are at most so many times more of them than rows: sorting costs more."""
+"""Marks, one per row number, are laid out for at most so many times more of them than rows; else rows are sorted."""
 WEIGHT_MAX = 2**62
 """Beyond it weights could overflow; nobody has met that many walks, but a wrong count would be worse than none."""
 
@@ -127,16 +127,14 @@ def merged(frame: Frame, sizes: Mapping[str, int], *, weighs: bool) -> Frame:
         return frame
     ((name, column),) = frame.columns.items()
     size = sizes[name]
-    if not weighs and size <= 16 * frame.length:
-        seen = np.zeros(size + 1, np.bool_)  # NULL, which is -1, marks the last
-        seen[column] = True
-        numbers = np.flatnonzero(seen[:size]).astype(np.int32)
-        if seen[size]:
+    if not weighs:
+        numbers = distinct(column, size)
+        if bool((column < 0).any()):
             numbers = np.append(numbers, np.int32(NO_ROW))
         return Frame(len(numbers), {name: numbers})
     if size > 16 * frame.length or (column < 0).any():
         numbers, places = np.unique(column, return_inverse=True)
-        return Frame(len(numbers), {name: numbers}, _summed(places, frame.weights, len(numbers)) if weighs else None)
+        return Frame(len(numbers), {name: numbers}, _summed(places, frame.weights, len(numbers)))
     sums = _summed(column, frame.weights, size)
     numbers = np.flatnonzero(sums).astype(np.int32)
     return Frame(len(numbers), {name: numbers}, sums[numbers])
@@ -160,8 +158,9 @@ def frame_sum_is_exact(weights: npt.NDArray[Any]) -> bool:
 def distinct(rows: Rows, size: int) -> Rows:
     """Every row number that occurs, once, ascending, without NULL. `size` is greater than all of them."""
     if size > MARKS_SHARE * len(rows):
-        numbers = np.unique(rows)
-        return numbers[numbers >= 0]
+        ordered = np.sort(rows)
+        first = np.concatenate([[True], ordered[1:] != ordered[:-1]]) if len(ordered) else np.empty(0, np.bool_)
+        return ordered[first & (ordered >= 0)]
     seen = np.zeros(size + 1, np.bool_)  # NULL, which is -1, marks the last
     seen[rows] = True
     return np.flatnonzero(seen[:size]).astype(np.int32)

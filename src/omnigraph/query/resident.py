@@ -19,8 +19,8 @@ import pyarrow.compute as pc
 
 from omnigraph.query.entities import RowIds, scan_tolerant
 from omnigraph.query.frames import NO_ROW, Mask, Rows
+from omnigraph.query.id_numbers import IdNumbers
 from omnigraph.query.row_numbers import RowNumbers
-from omnigraph.query.text_hash import text_hash, text_hashes
 from omnigraph.storage import FragmentState, Predicate, Table, fragment_states, scan_fragments
 
 DERIVE_SHARE = 0.2
@@ -28,8 +28,6 @@ DERIVE_SHARE = 0.2
 SEGMENTS_MAX = 64
 COLUMN_BYTES_MAX = 512 * 1024 * 1024
 """A wider column is never kept whole; its values are taken row by row."""
-FEW_IDS = 8
-"""So many ids are looked up one by one; more of them all at once."""
 TAKE_SHARE = 64
 """A column is read whole when more than one in so many rows is asked for, or when it is asked for again."""
 
@@ -113,7 +111,7 @@ class ResidentEntities:
         self.token = next(_tokens)
         self.ancestors: frozenset[int] = frozenset({self.token}) | (parent.ancestors if parent else frozenset())
         self._fresh_ids = fresh_ids or {}
-        self._ids: _Ids = _Ids(segments[0]) if parent is None else parent._ids
+        self._ids: IdNumbers = _id_numbers(segments[0]) if parent is None else parent._ids
         self._asked: dict[str, int] = {}
         self._names = frozenset(table.schema.names)
         self._lock = threading.Lock()
@@ -200,7 +198,7 @@ class ResidentEntities:
 
     def _numbers_for(self, ids: list[str], fresh_ids: dict[str, int], size: int) -> tuple[Rows, int]:
         """A known id keeps its number, also when it was gone; the others get the next ones."""
-        known = self._ids.find(ids, self._ids.segment.length)
+        known = self._ids.find(ids)
         numbers = np.empty(len(ids), np.int32)
         for place, entity_id in enumerate(ids):
             number = int(known[place])
@@ -231,7 +229,7 @@ class ResidentEntities:
         return self.rows_of(np.concatenate(found) if found else np.empty(0, np.uint64))
 
     def find(self, ids: Sequence[str]) -> Rows:
-        rows = self._ids.find(ids, self._ids.segment.length)
+        rows = self._ids.find(ids)
         if self._fresh_ids:
             for place in np.flatnonzero(rows < 0).tolist():
                 rows[place] = self._fresh_ids.get(ids[place], NO_ROW)
@@ -250,7 +248,7 @@ class ResidentEntities:
 
     def all_ids(self) -> pa.Array:
         """The ids by number, those of dead rows included."""
-        base = self._ids.segment.column("id")
+        base = self._ids.column()
         if not self._fresh_ids:
             return base
         if self._tail_ids is None:
@@ -329,59 +327,8 @@ class ResidentEntities:
         return taken.take(pa.array(places, mask=places < 0))
 
 
-class _Ids:
-    """Ids to row numbers, for the rows of the first segment. Built when the first id is looked up."""
-
-    def __init__(self, segment: Segment) -> None:
-        self.segment = segment
-        self._lock = threading.Lock()
-        self._sorted: tuple[npt.NDArray[np.uint64], Rows] | None = None
-
-    @property
-    def nbytes(self) -> int:
-        return 0 if self._sorted is None else int(self._sorted[0].nbytes + self._sorted[1].nbytes)
-
-    def _index(self) -> tuple[npt.NDArray[np.uint64], Rows]:
-        with self._lock:
-            if self._sorted is None:
-                hashes = text_hashes(self.segment.column("id"))
-                order = np.argsort(hashes)
-                self._sorted = (hashes[order], order.astype(np.int32))
-            return self._sorted
-
-    def find(self, ids: Sequence[str], size: int) -> Rows:
-        found = np.full(len(ids), NO_ROW, np.int32)
-        if not size or not len(ids):
-            return found
-        hashes, numbers = self._index()
-        if len(ids) <= FEW_IDS:
-            for place, entity_id in enumerate(ids):
-                wanted_hash = np.uint64(text_hash(entity_id))
-                at = int(hashes.searchsorted(wanted_hash))
-                if at < size and hashes[at] == wanted_hash:
-                    found[place] = self._among_equals(entity_id, at, hashes, numbers, self.segment.column("id"))
-            return found
-        texts = pa.array(ids, pa.string())
-        wanted = text_hashes(texts)
-        places = np.searchsorted(hashes, wanted)
-        candidates = numbers[np.minimum(places, size - 1)]
-        column = self.segment.column("id")
-        same = pc.equal(column.take(pa.array(candidates)), texts).to_numpy(zero_copy_only=False)
-        found[same] = candidates[same]
-        for place in np.flatnonzero(~same & (hashes[np.minimum(places, size - 1)] == wanted)).tolist():
-            found[place] = self._among_equals(ids[place], int(places[place]), hashes, numbers, column)
-        return found
-
-    def _among_equals(
-        self, wanted: str, place: int, hashes: npt.NDArray[np.uint64], numbers: Rows, column: pa.Array
-    ) -> int:
-        """Different ids with one hash: look at each."""
-        target = hashes[place]
-        while place < len(hashes) and hashes[place] == target:
-            if column[int(numbers[place])].as_py() == wanted:
-                return int(numbers[place])
-            place += 1
-        return NO_ROW
+def _id_numbers(segment: Segment) -> IdNumbers:
+    return IdNumbers(lambda: segment.column("id"), segment.length)
 
 
 def _gathered(column: pa.Array | pa.ChunkedArray, rows: npt.NDArray[np.integer]) -> pa.Array:

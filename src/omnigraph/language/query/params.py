@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -108,6 +108,17 @@ def _missing(param: Param, undeclared: list[str]) -> ParameterError:
     return ParameterError(f"param '{param.name}': parameter '{param.name}' not provided", hint or f"it is {param.type}")
 
 
+def _are_plain_texts(values: Sequence[Any]) -> bool:
+    """Whether all are sound texts, told at once: lists of keys are long."""
+    if not all(type(value) is str for value in values):
+        return False
+    try:
+        "".join(values).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 @dataclass(frozen=True, slots=True)
 class _Binder:
     """Converts the value of one parameter."""
@@ -125,6 +136,8 @@ class _Binder:
         if kind.is_list:
             if not isinstance(value, list | tuple):
                 raise self.error(f"array expected, got {_kind(value)}")
+            if kind.scalar is Scalar.STRING and _are_plain_texts(value):
+                return ListLit(tuple(map(StringLit, value)))
             return ListLit(tuple(self._scalar(item, kind.scalar) for item in value))
         return self._scalar(value, kind.scalar)
 
