@@ -44,6 +44,17 @@ def test_command_without_a_graph_imports_nothing_heavy(line: str, desk: Path) ->
     assert (done.returncode, done.stderr) == (0, "[]\n")
 
 
+UNASKED = ("omnigraph.language.query.format", "omnigraph.language.schema.plan", "omnigraph.history.export", "pandas")
+
+
+def test_a_query_imports_no_part_that_it_does_not_ask(library: Path) -> None:
+    words = ["query", "--store", "lib.omni", "-e", "query q() { match { $a: Author } return { count($a) as n } }"]
+    done = subprocess.run(
+        [sys.executable, "-c", f"HEAVY = {UNASKED!r}\n{PROBE}", *words], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "[]\n")
+
+
 def test_help_lists_the_commands_in_order_and_the_legend(omnigraph: Any) -> None:
     out = omnigraph("--help").stdout
     places = [out.index(f"\n  {family.name} ") for family in FAMILIES]

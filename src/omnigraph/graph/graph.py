@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 from omnigraph import history
 from omnigraph.history import Snapshot
-from omnigraph.language import MigrationPlan, compile_schema, plan_migration
+from omnigraph.language import compile_schema
 from omnigraph.model.errors import BadRequest, Conflict, Corrupt, Json
 from omnigraph.model.identifiers import MAIN, normalize_branch
 from omnigraph.storage import (
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from omnigraph.graph.pinned import PinnedGraph
     from omnigraph.graph.reading import Reader
     from omnigraph.graph.results import LoadResult, MutationResult
+    from omnigraph.language import MigrationPlan
     from omnigraph.model.progress import ProgressListener
     from omnigraph.pipeline.export import ExportResult
     from omnigraph.query import Cancellation, Explanation, Mode, QueryLimits, QueryResult
@@ -156,6 +157,7 @@ class Graph:
 
     def plan_schema(self, text: str, *, file: str | None = None, allow_data_loss: bool = False) -> MigrationPlan:
         """What it would take to go from the accepted schema to this text. Changes nothing."""
+        from omnigraph.language import plan_migration
         from omnigraph.write import check_pattern
 
         desired = compile_schema(text, file=file, check_pattern=check_pattern)

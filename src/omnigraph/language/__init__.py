@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 # --- the schema language ----------------------------------------------------------------------------------
 from omnigraph.language.diagnostics import CompileError, Diagnostic
@@ -11,22 +10,24 @@ from omnigraph.language.schema import (
     Catalog,
     CompiledSchema,
     InvalidSchemaIR,
-    MigrationPlan,
     PatternChecker,
     SchemaIR,
     catalog_from_ir,
     compile_schema,
-    format_schema,
     inert_hints,
-    plan_migration,
     schema_ir_from_json,
     schema_ir_hash,
     schema_ir_to_json,
 )
 
 # isort: split
-# --- the query language: imported when it is first used, for half of all commands never ask ------------------
+# --- imported when first used: half of all commands ask no query, and few plan a migration ---------------------
+from omnigraph.model.late_names import late_names
+
 if TYPE_CHECKING:
+    from omnigraph.language.schema import MigrationPlan, format_schema, plan_migration
+
+    # isort: split
     from omnigraph.language.query import (
         BoundParams,
         Column,
@@ -94,7 +95,8 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        raise AttributeError(f"module 'omnigraph.language' has no attribute {name!r}")
-    return getattr(importlib.import_module("omnigraph.language.query"), name)
+_SCHEMA = ("MigrationPlan", "format_schema", "plan_migration")
+__getattr__ = late_names(
+    __name__,
+    {name: "omnigraph.language.schema" if name in _SCHEMA else "omnigraph.language.query" for name in __all__},
+)
