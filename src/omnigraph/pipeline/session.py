@@ -42,7 +42,12 @@ LOG_TAIL_LINES = 30
 CLOSING_S_MAX = 60.0
 CONNECT_S_MAX = 5.0
 
-_CONNECT_PACKAGES = {"grpc": "grpcio", "grpc_status": "grpcio-status", "google.rpc": "googleapis-common-protos"}
+_CONNECT_PACKAGES = {
+    "grpc": "grpcio",
+    "grpc_status": "grpcio-status",
+    "google.rpc": "googleapis-common-protos",
+    "zstandard": "zstandard",
+}
 _LOCAL = re.compile(r"local(?:\[(\*|\d+)(?:,(\d+))?\])?")
 _LOG4J = """status = error
 appender.e.type = Console
@@ -238,7 +243,7 @@ def _connect(master: str) -> SparkSession:
     if missing:
         raise SparkMasterUnusable(
             f"'{master}' is a Spark Connect server, and this installation cannot speak to one",
-            f"pip install 'pyspark[connect]' (missing: {', '.join(missing)})",
+            f"pip install 'omnigraph[connect]' (missing: {', '.join(missing)})",
         )
     require_reachable(master)
     from pyspark.sql import SparkSession as Session
