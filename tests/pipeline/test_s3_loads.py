@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
+from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from click.testing import CliRunner
 
+from omnigraph.cli.root import root
 from omnigraph.graph import Graph
 from omnigraph.storage.failpoints import InjectedFault, Point, armed
 from omnigraph.storage.staging_area import StagingFiles, staging_area, staging_folders
@@ -50,6 +56,61 @@ def test_files_on_s3_are_loaded_into_a_graph_on_s3_and_nothing_stays(
         result = graph.load(source, engine="spark", spark=STAND_IN, **options)
         assert result.total_entities == len(exported(graph)) == 241
         assert staging_folders(graph._storage) == []
+
+
+PEOPLE = [{"k": f"p{n}", "n": n} for n in range(30)]
+TABLES = {
+    "csv": "k,n\n" + "".join(f"{row['k']},{row['n']}\n" for row in PEOPLE),
+    "json": json.dumps(PEOPLE),
+    "jsonl": "".join(json.dumps({"type": "P", "data": row}) + "\n" for row in PEOPLE),
+}
+
+
+def content(file_format: str) -> bytes:
+    if file_format != "parquet":
+        return TABLES[file_format].encode()
+    sink = io.BytesIO()
+    pq.write_table(pa.Table.from_pylist(PEOPLE, pa.schema([("k", pa.string()), ("n", pa.int32())])), sink)
+    return sink.getvalue()
+
+
+@pytest.mark.parametrize("engine", ["local", "spark"])
+def test_every_format_is_read_from_s3_by_both_engines_into_a_local_graph(
+    engine: Any, s3: S3Server, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    """The session may have been started before anybody named the store: its tasks are given the driver's settings."""
+    if engine == "spark":
+        request.getfixturevalue("spark")
+    for number, file_format in enumerate(("jsonl", "csv", "json", "parquet")):
+        graph = Graph.init(str(tmp_path / file_format), SCHEMA, durability="os")
+        folder = s3.uri(f"{tmp_path.name}/{engine}/{file_format}")
+        put(f"{folder}/P.{file_format}", content(file_format))
+        address = [folder, f"{folder}/*.{file_format}", f"{folder}/P.{file_format}"][number % 3]
+        how = {} if file_format == "jsonl" else {"format": file_format, "type": "P"}
+        result = graph.load(address, mode="append", engine=engine, **how)
+        assert (result.engine, result.nodes) == (engine, {"P": len(PEOPLE)})
+        assert sorted(each["data"]["n"] for each in exported(graph)) == list(range(len(PEOPLE)))
+
+
+def test_the_command_line_loads_a_file_on_s3(s3: S3Server, tmp_path: Path) -> None:
+    graph = Graph.init(str(tmp_path / "g"), SCHEMA, durability="os")
+    file = put(s3.uri(f"{tmp_path.name}/cli/people.jsonl"), content("jsonl"))
+    done = CliRunner().invoke(root, ["load", "--data", file, "--mode", "append", graph.uri])
+    assert done.exit_code == 0, done.output
+    assert len(exported(graph)) == len(PEOPLE)
+    missing = CliRunner().invoke(root, ["load", "--data", f"{file}.not", "--mode", "append", graph.uri])
+    assert missing.exit_code == 1
+    assert "people.jsonl.not" in missing.output
+
+
+def test_an_export_on_spark_goes_to_s3_and_is_loaded_from_there(s3: S3Server, tmp_path: Path, spark: Any) -> None:
+    graph = Graph.init(str(tmp_path / "g"), SCHEMA, durability="os")
+    graph.load([content("jsonl")], mode="append", engine="local")
+    folder = s3.uri(f"{tmp_path.name}/out")
+    assert graph.export_to(folder, format="parquet", spark=spark).engine == "spark"
+    copy = Graph.init(str(tmp_path / "copy"), SCHEMA, durability="os")
+    copy.load(folder, mode="append", format="parquet", engine="spark", spark=spark)
+    assert exported(copy) == exported(graph)
 
 
 def test_a_dead_load_on_s3_is_cleaned_up_and_a_living_one_is_not(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import pickle
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -20,6 +20,7 @@ import pyarrow as pa
 from omnigraph.model.errors import Internal, OmniGraphError
 from omnigraph.model.identifiers import new_ulid
 from omnigraph.pipeline.session import log_tail
+from omnigraph.pipeline.travelling import applied, travelling_settings
 from omnigraph.pipeline.watch import POLL_S, Amount, Stage, Tally, Watch, context_of, hearing, tally, watching
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ def _import_kernels(_: int) -> None:
 def collect(spark: SparkSession, frame: DataFrame, work: Work, *, stage: Stage) -> list[tuple[int, Any]]:
     """The numbered results of work on the partitions of a frame, each once. The frame is run by this call alone."""
     group, watch, counted = f"omnigraph-{new_ulid()}", Watch(stage), tally(spark, stage)
-    tasks = frame.mapInArrow(_Tasks(work, counted), _RESULT)
+    tasks = frame.mapInArrow(_Tasks(work, counted, travelling_settings()), _RESULT)
     with watching(spark, group, watch, counted):
         try:
             rows = _interruptible(spark, group, watch, tasks.collect)
@@ -131,6 +132,7 @@ class _Tasks:
 
     work: Work
     counted: Tally | None
+    settings: Mapping[str, str]
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for number, piece in self.work(batches):
@@ -140,7 +142,8 @@ class _Tasks:
 
     def _result(self, piece: Callable[[], Any]) -> Any:
         try:
-            result = piece()
+            with applied(self.settings):
+                result = piece()
         except OmniGraphError as error:
             return _Refusal(error)
         if self.counted is not None:

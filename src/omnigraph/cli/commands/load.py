@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from omnigraph.model.errors import Json
 
 STDIN = "-"
+REMOTE = "s3://"
 Mode = Literal["append", "merge", "overwrite"]
 
 
@@ -198,14 +199,15 @@ def _source(paths: tuple[str, ...], source_format: str) -> Any:
     if STDIN in paths:
         raise click.UsageError("--data - stands alone")
     for path in paths if source_format == "jsonl" else ():
-        if Path(path).is_dir() or any(sign in path for sign in "*?["):
+        if path.startswith(REMOTE) or Path(path).is_dir() or any(sign in path for sign in "*?["):
             continue
         try:
             with Path(path).open("rb"):
                 pass
         except OSError as error:
             raise UnreadableFile(path, (error.strerror or str(error)).lower()) from error
-    return Path(paths[0]) if len(paths) == 1 and source_format == "jsonl" else list(paths)
+    is_one_file = len(paths) == 1 and source_format == "jsonl" and not paths[0].startswith(REMOTE)
+    return Path(paths[0]) if is_one_file else list(paths)
 
 
 def _document(target: Target, result: LoadResult, base: str | None, on_error: str) -> dict[str, Json]:
