@@ -18,6 +18,7 @@ from omnigraph.language.query.params import BoundParams, row_count
 from omnigraph.language.schema.catalog import Catalog
 from omnigraph.model.errors import Corrupt, Internal
 from omnigraph.model.identifiers import MAIN, TableKey
+from omnigraph.query.degree_book import DegreeBook, KnownDegrees
 from omnigraph.query.evaluation import Evaluation
 from omnigraph.query.explain import Explanation, explanation
 from omnigraph.query.frames import ONE_ROW
@@ -80,6 +81,7 @@ class QueryEngine:
         self._residence = resident or residence()
         self._plans = _Plans()
         self._files: TopologyFiles | None = None
+        self._degrees = DegreeBook(self._residence, self._topology_files)
 
     def run(self, request: ReadRequest) -> QueryResult:
         """The answer, or a typed error; nothing is changed."""
@@ -106,10 +108,9 @@ class QueryEngine:
         ir = request.query.ir
         if not isinstance(ir, QueryIR):
             raise Internal(f"query '{request.query.name}' is a mutation")
-        plan = self._plans.plan(ir, request.catalog, request.snapshot)
-        mode = request.options.mode
-        tables = [] if mode != "auto" else self._tables(request)
-        return plan, decide(plan, mode, tables, self._residence, _asked)
+        tables = self._tables(request)
+        plan = self._plans.plan(ir, request.catalog, request.snapshot, self._degrees.known(tables))
+        return plan, decide(plan, request.options.mode, tables, self._residence, _asked)
 
     def _tables(self, request: ReadRequest) -> list[Table]:
         keys = (TableKey(ref.kind, ref.type_name) for ref in request.query.operation.reads)
@@ -173,20 +174,21 @@ def _morsel_rows(query: QueryIR, bound: BoundParams) -> int:
 
 
 class _Plans:
-    """Plans by query and by the size of the tables, to the next power of two: a plan outlives small commits."""
+    """Plans by query, by the size of the tables, to the next power of two, and by the degrees that were known: a plan
+    outlives small commits."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._kept: OrderedDict[tuple[int, tuple[int, ...]], tuple[QueryIR, Plan]] = OrderedDict()
+        self._kept: OrderedDict[tuple[int, tuple[int, ...], tuple[int, ...]], tuple[QueryIR, Plan]] = OrderedDict()
 
-    def plan(self, ir: QueryIR, catalog: Catalog, snapshot: Snapshot) -> Plan:
-        key = (id(ir), tuple(pin.row_count.bit_length() for pin in snapshot.tables))
+    def plan(self, ir: QueryIR, catalog: Catalog, snapshot: Snapshot, degrees: KnownDegrees) -> Plan:
+        key = (id(ir), tuple(pin.row_count.bit_length() for pin in snapshot.tables), degrees.edition)
         with self._lock:
             known = self._kept.get(key)
             if known is not None and known[0] is ir:
                 self._kept.move_to_end(key)
                 return known[1]
-        plan = make_plan(ir, _statistics(catalog, snapshot))
+        plan = make_plan(ir, _statistics(catalog, snapshot, degrees))
         with self._lock:
             self._kept[key] = (ir, plan)  # the IR is kept with it, so its identity is not given to another
             if len(self._kept) > PLANS_MAX:
@@ -194,10 +196,11 @@ class _Plans:
         return plan
 
 
-def _statistics(catalog: Catalog, snapshot: Snapshot) -> Statistics:
+def _statistics(catalog: Catalog, snapshot: Snapshot, degrees: KnownDegrees) -> Statistics:
     counts = {pin.table_key: pin.row_count for pin in snapshot.tables}
     return Statistics(
         catalog,
         {node.name: counts.get(node.table_key, 0) for node in catalog.nodes},
         {edge.name: counts.get(edge.table_key, 0) for edge in catalog.edges},
+        degrees,
     )

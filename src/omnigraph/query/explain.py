@@ -20,11 +20,13 @@ from omnigraph.language.query.ir import (
 )
 from omnigraph.language.query.literals import literal_text
 from omnigraph.model.errors import Json
+from omnigraph.query.degrees import QUANTILES, Degrees
 from omnigraph.query.operators import StepTimes
 from omnigraph.query.plan import (
     Absent,
     Close,
     Either,
+    Fan,
     Hop,
     Intersect,
     Keep,
@@ -51,6 +53,7 @@ class Line:
     rows: int | None = None
     seconds: float | None = None
     merges: bool = False
+    fan: Fan | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +121,7 @@ def _lines(steps: tuple[PlanStep, ...], depth: int, times: Mapping[int, StepTime
             None if spent is None else spent.rows,
             None if spent is None else spent.seconds,
             step.merges and len(step.live) < 2,
+            step.fan if isinstance(step, Traverse | Intersect) else None,
         )
         if isinstance(step, Absent | Optionally):
             yield from _lines(step.inner, depth + 1, times)
@@ -201,6 +205,9 @@ def _output(query: QueryIR) -> str:
 def _shown(line: Line) -> str:
     text = f"{'  ' * (line.depth + 1)}{line.operator:<9} {line.detail}"
     tail = f"~{line.estimate:.3g} rows" + (", merged" if line.merges else "")
+    if line.fan is not None and line.fan.degrees is not None:
+        degrees = line.fan.degrees
+        tail += f", {line.fan.expected:.3g} from each; degrees {degrees.mean:.3g} on average, {degrees.most} at most"
     if line.rows is not None:
         tail += f"; {line.rows} rows, {(line.seconds or 0) * 1e3:.3f} ms"
     return f"{text}  [{tail}]"
@@ -214,6 +221,21 @@ def _document(line: Line) -> dict[str, Json]:
         "estimate": round(line.estimate, 3),
         "merges": line.merges,
     }
+    if line.fan is not None:
+        document["fan_out"] = round(line.fan.expected, 3)
+        document["degrees"] = None if line.fan.degrees is None else _degrees(line.fan.degrees)
     if line.rows is not None:
         document |= {"rows": line.rows, "seconds": line.seconds}
     return document
+
+
+def _degrees(degrees: Degrees) -> dict[str, Json]:
+    quantiles: dict[str, Json] = {
+        f"p{share * 100:g}": value for share, value in zip(QUANTILES, degrees.quantiles, strict=True)
+    }
+    return {
+        "mean": round(degrees.mean, 3),
+        "most": degrees.most,
+        "without": round(degrees.share_without, 3),
+        **quantiles,
+    }

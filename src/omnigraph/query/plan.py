@@ -6,9 +6,19 @@ from dataclasses import dataclass
 from typing import Literal
 
 from omnigraph.language.query.ir import Bound, Condition, Direction, QueryIR
+from omnigraph.query.degrees import FLIPPED, Degrees
 
 Mode = Literal["auto", "indexed", "csr"]
 """How edges are followed: through the indexes of the tables, or in resident topologies."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fan:
+    """What a hop is expected to lead to from one row, and the degrees that this rests on."""
+
+    expected: float
+    degrees: Degrees | None = None
+    """None: nothing but the mean is known, as edges per node."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,12 +65,11 @@ class Hop:
 
     def reversed(self) -> Hop:
         """The same pairs, seen from the other end: distances are the same both ways."""
-        flipped: dict[Direction, Direction] = {"out": "in", "in": "out", "both": "both"}
         return Hop(
             src_var=self.dst_var,
             dst_var=self.src_var,
             edge_type=self.edge_type,
-            direction=flipped[self.direction],
+            direction=FLIPPED[self.direction],
             src_type=self.dst_type,
             dst_type=self.src_type,
             min_hops=self.min_hops,
@@ -76,6 +85,7 @@ class Traverse(Step):
     hop: Hop
     conditions: tuple[Condition, ...] = ()
     """On the destination alone."""
+    fan: Fan | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,6 +102,8 @@ class Intersect(Step):
     hops: tuple[Hop, ...]
     """All single, without edge variables, all to the same new variable."""
     conditions: tuple[Condition, ...] = ()
+    fan: Fan | None = None
+    """Of the first hop."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

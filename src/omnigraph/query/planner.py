@@ -30,6 +30,7 @@ from omnigraph.query.plan import (
     Absent,
     Close,
     Either,
+    Fan,
     Hop,
     Intersect,
     Keep,
@@ -41,11 +42,14 @@ from omnigraph.query.plan import (
 )
 from omnigraph.query.statistics import Statistics, share
 
+BLOCK_SHARE = 0.5
+"""The share of rows that a block usually keeps."""
+
 
 def make_plan(query: QueryIR, statistics: Statistics) -> Plan:
     """The steps of a query, with estimates. How edges are followed is decided when it runs (`view`)."""
     types: dict[str, tuple[str, str]] = {}
-    block = _Block(statistics, frozenset(), types)
+    block = _Block(statistics, frozenset(), types, {})
     steps, _ = block.plan(query.pipeline, 1.0)
     merges = (query.grouped or query.distinct) and query.rank is None
     return Plan(query, with_liveness(steps, variables_of_output(query), merges=merges), types, _weighs(query))
@@ -65,19 +69,22 @@ class _Block:
     statistics: Statistics
     outside: frozenset[str]
     types: dict[str, tuple[str, str]]
+    arrived: dict[str, Hop]
+    """The hops that led to the variables that are bound so far; a scanned one has none."""
 
     def plan(self, ops: tuple[Op, ...], rows: float) -> tuple[list[PlanStep], float]:
         steps: list[PlanStep] = []
         bound = set(self.outside)
-        run = _Run(self.statistics, bound, self.types)
+        run = _Run(self.statistics, bound, self.types, self.arrived)
         for op in ops:
             if isinstance(op, LeftJoin):
                 rows = run.emit(steps, rows)
-                inner, made = _Block(self.statistics, frozenset(bound), self.types).plan(op.inner, rows)
+                inner, made = _Block(self.statistics, frozenset(bound), self.types, self.arrived).plan(op.inner, rows)
+                rows = made + rows * _share_of_nothing(inner, self.statistics, self.arrived, 0.0) if made else rows
                 rows = max(rows, made)
                 steps.append(Optionally(inner=tuple(inner), exports=op.exports, estimate=rows))
                 bound |= {export.name for export in op.exports}
-                run = _Run(self.statistics, bound, self.types)
+                run = _Run(self.statistics, bound, self.types, self.arrived)
             else:
                 run.add(op)
         rows = run.emit(steps, rows)
@@ -91,6 +98,7 @@ class _Run:
     statistics: Statistics
     bound: set[str]
     types: dict[str, tuple[str, str]]
+    arrived: dict[str, Hop]
     scans: dict[str, str] = field(default_factory=dict)
     """Node variables of the run with their types, in order of appearance."""
     hops: list[Hop] = field(default_factory=list)
@@ -153,7 +161,7 @@ class _Run:
             closed = next((hop for hop in waiting if hop.src_var in self.bound and hop.dst_var in self.bound), None)
             if closed is not None:
                 waiting.remove(closed)
-                rows *= self.statistics.closes(closed)
+                rows *= self.statistics.closes(closed, self.arrived.get(closed.src_var))
                 steps.append(Close(hop=closed, estimate=rows))
                 self._bind(closed)
             else:
@@ -168,14 +176,17 @@ class _Run:
             rows = self._test(steps, rows)
         for block in self.blocks:
             steps.append(self._block(block, rows))
-            rows *= 0.5
+            rows = steps[-1].estimate
         return rows
 
     def _oriented(self, hop: Hop) -> Hop:
         return hop if hop.src_var in self.bound else hop.reversed()
 
+    def _fan(self, hop: Hop) -> Fan:
+        return self.statistics.fan_out(hop, self.arrived.get(hop.src_var))
+
     def _cost(self, hop: Hop) -> float:
-        rows = self.statistics.fan_out(hop)
+        rows = self._fan(hop).expected
         for condition in self._conditions_on(hop.dst_var):
             rows *= share(condition)
         return rows
@@ -183,8 +194,9 @@ class _Run:
     def _walk(self, steps: list[PlanStep], hop: Hop, rows: float) -> float:
         rows *= max(self._cost(hop), 1e-9)
         conditions = self._take_conditions(hop.dst_var)
-        steps.append(Traverse(hop=hop, conditions=conditions, estimate=rows))
+        steps.append(Traverse(hop=hop, conditions=conditions, estimate=rows, fan=self._fan(hop)))
         self._bind(hop)
+        self.arrived[hop.dst_var] = hop
         return rows
 
     def _start(self, steps: list[PlanStep], unbound: dict[str, str], rows: float) -> float:
@@ -225,15 +237,31 @@ class _Run:
     def _block(self, block: AntiJoin | OrJoin, rows: float) -> PlanStep:
         outside = frozenset(self.bound)
         if isinstance(block, AntiJoin):
-            inner, _ = _Block(self.statistics, outside, self.types).plan(block.inner, 1.0)
-            uses = _uses(inner, outside)
-            return Absent(inner=with_liveness(inner, frozenset()), uses=uses, estimate=rows * 0.5)
-        plans = [_Block(self.statistics, outside, self.types).plan(inner, 1.0)[0] for inner in block.alternatives]
+            inner = self._inside(block.inner, outside)
+            left = rows * _share_of_nothing(inner, self.statistics, self.arrived, BLOCK_SHARE)
+            return Absent(inner=with_liveness(inner, frozenset()), uses=_uses(inner, outside), estimate=left)
+        plans = [self._inside(inner, outside) for inner in block.alternatives]
         return Either(
             alternatives=tuple(with_liveness(inner, frozenset()) for inner in plans),
             uses=tuple(_uses(inner, outside) for inner in plans),
-            estimate=rows * 0.5,
+            estimate=rows * BLOCK_SHARE,
         )
+
+    def _inside(self, ops: tuple[Op, ...], outside: frozenset[str]) -> list[PlanStep]:
+        return _Block(self.statistics, outside, self.types, dict(self.arrived)).plan(ops, 1.0)[0]
+
+
+def _share_of_nothing(
+    inner: list[PlanStep], statistics: Statistics, arrived: dict[str, Hop], otherwise: float
+) -> float:
+    """The share of rows of which the inside of a block makes nothing: told by degrees when it is one lone hop."""
+    if len(inner) != 1 or not isinstance(inner[0], Traverse):
+        return otherwise
+    step = inner[0]
+    if step.conditions or step.hop.src_var in arrived:
+        return otherwise
+    known = statistics.without(step.hop)
+    return otherwise if known is None else known
 
 
 # --- liveness ---------------------------------------------------------------------------------------------
@@ -308,7 +336,9 @@ def _fused(steps: list[PlanStep]) -> list[PlanStep]:
             new = hops[0].dst_var
             hop = step.hop if step.hop.dst_var == new else step.hop.reversed()
             if hop.dst_var == new and hop.src_var != new and all(_is_plain(each) for each in hops):
-                fused[-1] = Intersect(hops=(*hops, hop), conditions=last.conditions, estimate=step.estimate)
+                fused[-1] = Intersect(
+                    hops=(*hops, hop), conditions=last.conditions, estimate=step.estimate, fan=last.fan
+                )
                 continue
         fused.append(step)
     return fused

@@ -55,11 +55,14 @@ class Residence:
         with self._lock:
             return identity in self._kept or self._relative(identity) is not None
 
-    def has_topology(self, edges: Table) -> bool:
-        identity = TableIdentity.of(edges)
+    def topology_of(self, edges: Table) -> ResidentTopology | None:
+        """The topology of these edges, or of another version of them, if one is here. Makes nothing."""
+        identity, found = TableIdentity.of(edges), None
         with self._lock:
-            topologies = (key[0] for key in self._kept if isinstance(key, tuple))
-            return any(key.uri == identity.uri for key in topologies)
+            for key, kept in self._kept.items():
+                if isinstance(key, tuple) and isinstance(kept, ResidentTopology) and key[0].uri == identity.uri:
+                    found = kept if found is None or key[0].lineage == identity.lineage else found
+        return found
 
     def entities(self, table: Table) -> ResidentEntities:
         identity = TableIdentity.of(table)

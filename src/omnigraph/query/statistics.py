@@ -1,4 +1,5 @@
-"""Statistics: what the planner knows without reading a row: how many there are, and what conditions usually leave."""
+"""Statistics: what the planner knows without reading a row: how many there are, how edges are spread over nodes, and
+what conditions usually leave."""
 
 from __future__ import annotations
 
@@ -8,21 +9,25 @@ from dataclasses import dataclass
 from omnigraph.language.query.ir import Condition, Expr, Filter, InList, Literal, NullTest, PropAccess, Variable
 from omnigraph.language.query.literals import ListLit
 from omnigraph.language.schema.catalog import Catalog
-from omnigraph.query.plan import Hop
+from omnigraph.query.degree_book import NOTHING_KNOWN, KnownDegrees
+from omnigraph.query.plan import Fan, Hop
 
 EQUAL_SHARE = 0.05
 RANGE_SHARE = 0.3
 TEXT_SHARE = 0.05
 OTHER_SHARE = 0.5
+WALKED_HOPS_MAX = 16
+"""Further hops of a traversal are not worth a guess."""
 
 
 @dataclass(frozen=True)
 class Statistics:
-    """Row counts per type, from the snapshot's pins."""
+    """Row counts per type, from the snapshot's pins; degrees of the edge types whose topology was seen."""
 
     catalog: Catalog
     nodes: Mapping[str, int]
     edges: Mapping[str, int]
+    degrees: KnownDegrees = NOTHING_KNOWN
 
     def scan(self, type_name: str, variable: str, conditions: Iterable[Condition]) -> float:
         """The nodes of a type that pass."""
@@ -52,23 +57,38 @@ class Statistics:
             for side in sides
         )
 
-    def fan_out(self, hop: Hop) -> float:
-        """Destinations per source, on average; over several hops never more than there are nodes."""
-        edges = float(self.edges.get(hop.edge_type, 0))
-        sources = max(1.0, float(self.nodes.get(hop.src_type, 0)))
-        targets = max(1.0, float(self.nodes.get(hop.dst_type, 0)))
-        degree = edges / sources * (2 if hop.direction == "both" else 1)
+    def fan_out(self, hop: Hop, arrived: Hop | None = None) -> Fan:
+        """Destinations per source. `arrived` is the hop that led to the source: busy nodes are reached more often."""
+        degrees = self.degrees.along(hop.edge_type, hop.direction)
+        first = self._mean(hop) if degrees is None else degrees.mean
+        if arrived is not None:
+            first = self._onward(arrived, hop, first)
         if hop.is_empty:
-            return 0.0
+            return Fan(0.0, degrees)
         if hop.is_single:
-            return min(degree, edges)
-        hops = 16 if hop.max_hops is None else min(hop.max_hops, 16)
-        reached = sum(degree**step for step in range(hop.min_hops, hops + 1))
-        return min(reached, targets)
+            return Fan(min(first, float(self.edges.get(hop.edge_type, 0))), degrees)
+        targets = max(1.0, float(self.nodes.get(hop.dst_type, 0)))
+        hops = WALKED_HOPS_MAX if hop.max_hops is None else min(hop.max_hops, WALKED_HOPS_MAX)
+        further = self._onward(hop, hop, first)
+        reached = sum(first * further ** (step - 1) for step in range(hop.min_hops, hops + 1))
+        return Fan(min(reached, targets), degrees)
 
-    def closes(self, hop: Hop) -> float:
+    def closes(self, hop: Hop, arrived: Hop | None = None) -> float:
         """The share of rows whose two ends a hop connects."""
-        return min(1.0, self.fan_out(hop) / max(1.0, float(self.nodes.get(hop.dst_type, 0))))
+        return min(1.0, self.fan_out(hop, arrived).expected / max(1.0, float(self.nodes.get(hop.dst_type, 0))))
+
+    def without(self, hop: Hop) -> float | None:
+        """The share of nodes from which a hop leads nowhere, if that is known."""
+        degrees = self.degrees.along(hop.edge_type, hop.direction)
+        return None if degrees is None or not hop.is_single else degrees.share_without
+
+    def _mean(self, hop: Hop) -> float:
+        sources = max(1.0, float(self.nodes.get(hop.src_type, 0)))
+        return float(self.edges.get(hop.edge_type, 0)) / sources * (2 if hop.direction == "both" else 1)
+
+    def _onward(self, arrived: Hop, hop: Hop, otherwise: float) -> float:
+        found = self.degrees.onward((arrived.edge_type, arrived.direction), (hop.edge_type, hop.direction))
+        return otherwise if found is None else found
 
 
 def share(condition: Condition) -> float:

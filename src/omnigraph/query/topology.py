@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Literal, Protocol
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from omnigraph.language.query.ir import Direction
@@ -77,6 +78,17 @@ class ResidentTopology:
                 if made is None:
                     made = self._made[direction, kind] = self._make(direction, kind)
         return made
+
+    def counts(self, direction: Direction) -> npt.NDArray[np.int64]:
+        """How many neighbours every node has; where no adjacency tells, how many edges."""
+        made = self._made.get((direction, "simple"))
+        if made is not None:
+            return np.diff(made.offsets)
+        if direction == "both":
+            return self.counts("out") + self.counts("in")
+        there = (self.src >= 0) & (self.dst >= 0)
+        ends, size = (self.src, self.sources.size) if direction == "out" else (self.dst, self.targets.size)
+        return np.bincount(ends if there.all() else ends[there], minlength=size)
 
     def made(self) -> dict[tuple[Direction, Kind], Adjacency]:
         return dict(self._made)

@@ -138,17 +138,20 @@ def _by_cost(plan: Plan, tables: list[Table]) -> Decision:
     edge_tables = [table for table in tables if table.pin.table_key.kind == "edge"]
     edges = sum(table.pin.row_count for table in edge_tables)
     looked_at = sum(step.estimate for step in plan.steps)
-    if hops and not all(_is_indexed(table) for table in edge_tables):
-        looked_at += hops * edges  # without an index each hop is a scan
+    looked_at += hops * sum(_rows_beside_index(table) for table in edge_tables)
     if looked_at > BUILD_FACTOR * max(edges, SMALL_ROWS):
         return Decision("csr", f"about {looked_at:.0f} rows to look at on the way")
     return Decision("indexed", f"{frontier:.0f} rows to start from, nothing resident yet")
 
 
-def _is_indexed(table: Table) -> bool:
-    """Whether the edges of a node are found without a scan."""
-    columns = {column for index in table.indexes() for column in index.columns}
-    return {"src", "dst"} <= columns
+def _rows_beside_index(table: Table) -> int:
+    """The edges that no index on the ends covers: each hop scans them."""
+    rows = table.pin.row_count
+    covered = dict.fromkeys(("src", "dst"), 0)
+    for index in table.indexes():
+        if len(index.columns) == 1 and index.columns[0] in covered:
+            covered[index.columns[0]] = max(covered[index.columns[0]], index.rows_indexed)
+    return max(0, rows - min(covered.values()))
 
 
 def _walked(step: PlanStep) -> tuple[Hop, ...]:
