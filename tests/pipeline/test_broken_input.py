@@ -164,15 +164,3 @@ def test_a_dry_run_checks_everything_and_changes_nothing(
     assert nothing_is_left(graph)
     file.write_text(p("a", n=99) + "\n")
     assert refused(engine, graph, [str(file)], dry_run=True).code == "validation_failed"
-
-
-def test_more_key_text_than_one_driver_compares_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    run_inline(monkeypatch)
-    monkeypatch.setattr("omnigraph.pipeline.spilled_rows.KEY_BYTES_MAX", 100)
-    graph = Graph.init(str(tmp_path / "g"), SCHEMA, durability="os")
-    file = tmp_path / "in.jsonl"
-    file.write_text("".join(p(f"person {n}") + "\n" for n in range(30)))
-    error = refused("spark", graph, [str(file)])
-    assert error.code == "key_column_too_large"
-    assert "split the input" in str(error.hint)
-    assert nothing_is_left(graph)

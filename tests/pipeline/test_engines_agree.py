@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from omnigraph.graph import Graph
+from omnigraph.write.key_columns import PART_BYTES_VARIABLE
 from support.both_engines import seen, write_files
 from support.inline_run import STAND_IN, run_inline
 
@@ -30,6 +31,7 @@ node Note { text: String? }
 edge Knows: Person -> Person { since: Date?  weight: F64? }
 edge Owns: Person -> Note { n: I32?  @unique(src, dst) }
 edge Leads: Person -> Person @card(0..2)
+edge Minds: Person -> Person @card(1..2)
 """
 BASE = [
     *({"type": "Person", "data": {"name": f"p{n}", "age": n, "mail": f"m{n}@x", "level": 1}} for n in range(6)),
@@ -37,6 +39,7 @@ BASE = [
     {"edge": "Knows", "from": "p0", "to": "p1", "data": {"id": "k0"}},
     {"edge": "Owns", "from": "p0", "to": "n0", "data": {"id": "o0", "n": 1}},
     {"edge": "Leads", "from": "p0", "to": "p1", "data": {"id": "l0"}},
+    *({"edge": "Minds", "from": f"p{n}", "to": "p1", "data": {"id": f"m{n}"}} for n in range(4)),
 ]
 
 
@@ -51,7 +54,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def record(chance: random.Random, broken: float) -> bytes:
     """One line: mostly sound, sometimes at odds with the schema, with the graph, with another line, or with JSON."""
     name = lambda: f"p{chance.randrange(14)}"  # noqa: E731
-    kind = chance.choice(["Person"] * 4 + ["Note", "Knows", "Knows", "Owns", "Leads"])
+    kind = chance.choice(["Person"] * 4 + ["Note", "Knows", "Knows", "Owns", "Leads", "Minds"])
     if kind == "Person":
         data: dict[str, Any] = {"name": name(), "age": chance.randrange(90), "level": 2}
         if chance.random() < 0.5:
@@ -117,11 +120,16 @@ def case(seed: int) -> dict[str, Any]:
     return {"files": files, "options": options, "split_bytes": chance.choice([150, 700, 10**6])}
 
 
-def both(base: Path, tmp_path: Path, seed: int, spark: Any, patched: pytest.MonkeyPatch) -> tuple[Any, Any]:
+def both(
+    base: Path, tmp_path: Path, seed: int, spark: Any, patched: pytest.MonkeyPatch, part_bytes: int | None = None
+) -> tuple[Any, Any]:
+    """The load in this process, and on Spark; there with so few bytes of key text at a time."""
     drawn = case(seed)
     paths = write_files(tmp_path, drawn["files"])
     found = []
     for engine, session, split in (("local", None, 10**9), ("spark", spark, drawn["split_bytes"])):
+        if part_bytes is not None and engine == "spark":
+            patched.setenv(PART_BYTES_VARIABLE, str(part_bytes))
         copy = tmp_path / engine / "g"
         shutil.copytree(base, copy)
         options = drawn["options"]
@@ -137,6 +145,17 @@ def test_random_input_gives_the_same_on_both_engines(
 ) -> None:
     run_inline(monkeypatch)
     local, spark = both(base, tmp_path, seed, STAND_IN, monkeypatch)
+    assert spark == local
+
+
+@pytest.mark.parametrize("seed", range(2000, 2080))
+def test_keys_that_are_compared_in_parts_give_the_same_graph_and_the_same_findings(
+    base: Path, tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_inline(monkeypatch)
+    monkeypatch.setattr("omnigraph.write.key_columns.SLICE_ROWS", 3)
+    monkeypatch.setattr("omnigraph.write.patch.FILL_ROWS", 2)
+    local, spark = both(base, tmp_path, seed, STAND_IN, monkeypatch, part_bytes=(7, 60, 400)[seed % 3])
     assert spark == local
 
 

@@ -38,6 +38,7 @@ from omnigraph.write.edge_matching import MatchEdges
 from omnigraph.write.findings import Findings
 from omnigraph.write.intake import ReadPlan
 from omnigraph.write.sources import Places, SourceItem
+from omnigraph.write.spool import Spool
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -144,6 +145,7 @@ class LoadJob:
     # --- check --------------------------------------------------------------------------------------------
 
     def _assembly(self, base: WriteBase, load: SpilledLoad) -> Assembly:
+        spool = Spool(self.area.local_folder())
         assembly = Assembly(
             catalog=base.schema.catalog,
             mode=self.plan.mode,
@@ -153,8 +155,9 @@ class LoadJob:
             skips=self.plan.on_error == "skip",
             findings=Findings(self.plan.max_errors),
             places=load.places,
-            types=load.types(base.schema.catalog),
+            types=load.types(base.schema.catalog, spool),
             texts=load.texts,
+            spool=spool,
         )
         for number, receipt in enumerate(load.receipts):
             assembly.note(number, load.refused(receipt), receipt.violations, receipt.violations_total)

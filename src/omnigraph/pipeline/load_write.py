@@ -7,7 +7,7 @@ happens when the commit protocol asks for it, so nothing long runs while a branc
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Literal
@@ -30,7 +30,7 @@ from omnigraph.storage.bulk_staging import (
 )
 from omnigraph.storage.staging_area import StagingArea, StagingFiles
 from omnigraph.write.assembly import Assembly, LoadMode, TypeRows
-from omnigraph.write.changes import ChangeSet, StagedWork, TableChange
+from omnigraph.write.changes import ChangeSet, StagedWork
 from omnigraph.write.committed_view import CommittedView
 
 if TYPE_CHECKING:
@@ -88,19 +88,20 @@ class LoadWriter:
         """Writes what was accepted and says how it is taken into the tables."""
         self.attempts += 1
         spilled = load.spilled()
-        tables: dict[TableKey, TableChange] = {}
+        works: list[StagedWork] = []
         rows: list[_Rows] = []
-        for key, change in assembly.changes().tables.items():
-            if assembly.patch:  # filled from stored rows: whole rows are in memory already
-                tables[key] = change
-                continue
+        for key in assembly.changes().tables:
             each = assembly.types[key]
+            if assembly.patch:
+                works.append(StagedWork(key, partial(self._patched, each.plan.schema, each.decoded.rows)))
+                continue
             selected = select(load, key, each, spilled[key], f"{self.attempts}")
             way = way_of(assembly.mode, key, each, assembly.view)
             rows.append(_Rows(key, each.plan.schema, way, tuple(selected), _digest(each)))
         self._write([each for each in rows if each.way != "upsert"])
         reach(Point.LOAD_FRAGMENTS_WRITTEN)
-        return ChangeSet(tables, tuple(StagedWork(each.key, self._stage(each)) for each in rows))
+        works += [StagedWork(each.key, self._stage(each)) for each in rows]
+        return ChangeSet(works=tuple(works))
 
     def _write(self, rows: Sequence[_Rows]) -> None:
         """One job for all tables: a task per million rows."""
@@ -129,13 +130,20 @@ class LoadWriter:
         return partial(self._effect, rows)
 
     def _effect(self, rows: _Rows, pin: TablePin) -> StagedEffect:
-        table = self.storage.tables.open(pin)
         if rows.way == "upsert":
-            accepted = selected_rows(self.area.files, rows.selected, rows.schema)
-            effect = stage_bulk_upsert(self.area, table, rows.schema, accepted)
-        else:
-            effect = stage_bulk(self.area, table, rows.schema, self.written[rows.key][1], rows.way)
-        self.staged[rows.key] = effect
+            return self._upserted(rows.schema, selected_rows(self.area.files, rows.selected, rows.schema), pin)
+        table = self.storage.tables.open(pin)
+        return self._staged(pin, stage_bulk(self.area, table, rows.schema, self.written[rows.key][1], rows.way))
+
+    def _patched(self, schema: pa.Schema, rows: pa.Table, pin: TablePin) -> StagedEffect:
+        """Rows that the checks have filled from stored ones; they are not those of the spilled files."""
+        return self._upserted(schema, iter(rows.cast(schema).to_batches()), pin)
+
+    def _upserted(self, schema: pa.Schema, rows: Iterator[pa.RecordBatch], pin: TablePin) -> StagedEffect:
+        return self._staged(pin, stage_bulk_upsert(self.area, self.storage.tables.open(pin), schema, rows))
+
+    def _staged(self, pin: TablePin, effect: StagedEffect) -> StagedEffect:
+        self.staged[pin.table_key] = effect
         reach(Point.LOAD_BEFORE_TABLE_COMMIT)
         return effect
 
@@ -153,7 +161,7 @@ def way_of(mode: LoadMode, key: TableKey, each: TypeRows, view: CommittedView) -
     stated = each.decoded.rows["id"].filter(pa.array(~each.decoded.generated))
     if not len(stated):
         return "append"
-    return "upsert" if view.ids_present(key, stated) else "append"
+    return "upsert" if view.holds_any(key, stated) else "append"
 
 
 def _parts(selected: Sequence[Selected]) -> list[tuple[Selected, ...]]:
@@ -172,6 +180,7 @@ def _parts(selected: Sequence[Selected]) -> list[tuple[Selected, ...]]:
 def _digest(each: TypeRows) -> str:
     running = hashlib.sha256(each.decoded.lines.tobytes())
     if each.renamed:
-        for text in each.decoded.rows["id"].to_pylist():
-            running.update(text.encode() + b"\0")
+        for chunk in each.decoded.rows["id"].chunks:
+            for text in chunk.to_pylist():
+                running.update(text.encode() + b"\0")
     return running.hexdigest()

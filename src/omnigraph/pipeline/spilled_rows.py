@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +15,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.language.schema.catalog import Catalog, EdgeType, NodeType
-from omnigraph.model.errors import ResourceLimitExceeded
 from omnigraph.model.identifiers import TableKey
 from omnigraph.pipeline.spill import ABSENT, GENERATED, LINE, TEXT, DecodeReceipt, Spilled
 from omnigraph.storage.staging_area import StagingFiles
@@ -22,16 +22,8 @@ from omnigraph.write.assembly import TypeRows
 from omnigraph.write.decode import Decoded, DecodePlan, decode_plan
 from omnigraph.write.intake import Refused
 from omnigraph.write.sources import Places
+from omnigraph.write.spool import Spool
 from omnigraph.write.validation import checked_columns
-
-KEY_BYTES_MAX = 2**31 - 1
-"""Text of one key column of one type: what Arrow holds in one array."""
-
-
-class KeyColumnTooLarge(ResourceLimitExceeded):
-    """More key text in one type than one driver compares."""
-
-    _hint = "split the input and load its parts one after another"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,28 +43,43 @@ class SpilledLoad:
                 found.setdefault(each.key, []).append((item, each))
         return found
 
-    def types(self, catalog: Catalog) -> dict[TableKey, TypeRows]:
+    def types(self, catalog: Catalog, spool: Spool) -> dict[TableKey, TypeRows]:
         """The rows of each type as the checks need them."""
-        return {key: self._type(catalog, key, parts) for key, parts in self.spilled().items()}
+        return {key: self._type(catalog, key, parts, spool) for key, parts in self.spilled().items()}
 
-    def _type(self, catalog: Catalog, key: TableKey, parts: list[tuple[int, Spilled]]) -> TypeRows:
+    def _type(self, catalog: Catalog, key: TableKey, parts: list[tuple[int, Spilled]], spool: Spool) -> TypeRows:
         entity = catalog.table(key)
         assert entity is not None
         plan, fine = decode_plan(entity), all(each.values_fine for _, each in parts)
         columns = self._columns(entity, plan, values=not fine)
-        tables = [self.files.read(each.file, [*columns, LINE, *self._marks(each, plan)]) for _, each in parts]
-        rows = pa.concat_tables([table.select(columns) for table in tables])
-        starts = [self.places.starts[item] for item, _ in parts]
-        lines = [_numbers(table) + start for table, start in zip(tables, starts, strict=True)]
-        if any(each.generated < each.rows for _, each in parts) or entity.unique:
-            _refuse_large_keys(entity, rows)
-        generated = [_generated(table, each) for table, (_, each) in zip(tables, parts, strict=True)]
+        marks: list[_Marks] = []
+        rows = self._rows(self._read(parts, columns, plan, marks), spool)
         absent = {
-            prop.name: np.concatenate([_mask(table[ABSENT + prop.name]) for table in tables])
+            prop.name: np.concatenate([mark.absent[prop.name] for mark in marks])
             for prop in (entity.properties if self.patch else ())
         }
-        decoded = Decoded(rows, np.concatenate(lines), np.concatenate(generated), absent, ())
+        lines = np.concatenate([mark.lines for mark in marks])
+        decoded = Decoded(rows, lines, np.concatenate([mark.generated for mark in marks]), absent, ())
         return TypeRows(plan, decoded, values_proven=fine and not self.patch)
+
+    def _read(
+        self, parts: Sequence[tuple[int, Spilled]], columns: Sequence[str], plan: DecodePlan, marks: list[_Marks]
+    ) -> Iterator[pa.Table]:
+        """The columns of each file; what else the checks need of it is added to the marks."""
+        for item, each in parts:
+            table = self.files.read(each.file, [*columns, LINE, *self._marks(each, plan)])
+            absent = {
+                prop.name: _mask(table[ABSENT + prop.name]) for prop in (plan.entity.properties if self.patch else ())
+            }
+            marks.append(_Marks(_numbers(table) + self.places.starts[item], _generated(table, each), absent))
+            yield table.select(list(columns))
+
+    def _rows(self, tables: Iterator[pa.Table], spool: Spool) -> pa.Table:
+        """Local files are mapped and cost no memory. What comes over the network is kept beside this process."""
+        if self.files.root.is_local:
+            return pa.concat_tables(list(tables))
+        first = next(tables)
+        return spool.rows(first.schema, (batch for table in chain([first], tables) for batch in table.to_batches()))
 
     def _columns(self, entity: NodeType | EdgeType, plan: DecodePlan, *, values: bool) -> list[str]:
         if self.patch:
@@ -108,12 +115,13 @@ class SpilledLoad:
         return [Refused(line, text) for line, text in pairs]
 
 
-def _refuse_large_keys(entity: NodeType | EdgeType, rows: pa.Table) -> None:
-    """Only what is put together to be compared: ids, and members of unique tuples."""
-    for name in sorted({"id", *(member for group in entity.unique for member in group)}):
-        size = sum(chunk.nbytes for chunk in rows[name].chunks)
-        if size > KEY_BYTES_MAX:
-            raise KeyColumnTooLarge(f"key bytes of {entity.table_key}.{name}", KEY_BYTES_MAX, size)
+@dataclass(frozen=True, slots=True)
+class _Marks:
+    """What a file says about its rows beside their columns."""
+
+    lines: npt.NDArray[np.int64]
+    generated: npt.NDArray[np.bool_]
+    absent: Mapping[str, npt.NDArray[np.bool_]]
 
 
 def _numbers(table: pa.Table) -> npt.NDArray[np.int64]:

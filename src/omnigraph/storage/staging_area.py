@@ -113,6 +113,10 @@ class StagingArea:
             for path in own:
                 _move(system, _address(self.files.root, self.files.path(folder)), target, path)
 
+    def local_folder(self) -> str | None:
+        """Where this process may keep files of its own; None when the area is not on this machine."""
+        return self.files.uri("") if self.files.root.is_local else None
+
     def has_moved(self, table_path: str, path: str) -> bool:
         return path in self.moved.get(table_path, ())
 

@@ -25,6 +25,7 @@ from omnigraph.write.input_checks import KEY_CONFLICT, check_new_ids, check_repe
 from omnigraph.write.intake import Refused
 from omnigraph.write.patch import check_filled, fill_absent
 from omnigraph.write.sources import Places
+from omnigraph.write.spool import Spool
 from omnigraph.write.validation import offences
 from omnigraph.write.value_rules import check_values
 from omnigraph.write.violations import ValidationFailed, Violation
@@ -98,6 +99,7 @@ class Assembly:
     types: dict[TableKey, TypeRows]
     texts: Callable[[TableKey, Sequence[int]], Mapping[int, bytes]]
     """The texts of records by their running numbers, asked for those that are rejected."""
+    spool: Spool = field(default_factory=Spool)
     rejects: dict[int, Reject] = field(default_factory=dict)
     refused: bool = False
 
@@ -129,14 +131,14 @@ class Assembly:
                 self._match(entity, each)
             self._drop(check_repeats(entity, self._change(each), each.decoded.generated))
             if self.mode == "merge":
-                each.decoded = coalesce(each.decoded)
+                each.decoded = coalesce(each.decoded, self.spool)
             if self.patch:
                 stored = partial(self.view.stored_rows, key, schema=each.plan.schema)
-                each.decoded = fill_absent(each.decoded, each.plan, stored)
+                each.decoded = fill_absent(each.decoded, each.plan, stored, self.spool)
                 self._drop(check_filled(each.plan, self._change(each)))
 
     def _match(self, entity: EdgeType, each: TypeRows) -> None:
-        each.decoded, several = match_endpoints(entity, each.decoded, self.view)
+        each.decoded, several = match_endpoints(entity, each.decoded, self.view, self.spool)
         each.renamed = True
         change = self._change(each)
         assert change.rows is not None
@@ -195,7 +197,7 @@ class Assembly:
             self.rejects[number] = Reject(file, line or 0, texts[number], tuple(violations))
         keep = np.ones(len(each.decoded.lines), np.bool_)
         keep[list(rows)] = False
-        each.decoded = each.decoded.where(keep)
+        each.decoded = self.spool.where(each.decoded, keep)
         each.count -= len(rows)
 
     # --- the result ---------------------------------------------------------------------------------------

@@ -12,12 +12,13 @@ import pyarrow.compute as pc
 
 from omnigraph.model.types import PropType, Scalar
 from omnigraph.model.values import canonical_text
+from omnigraph.write.key_columns import Column, chunks_of, part_count, part_numbers
 
 Codes = npt.NDArray[np.int64]
 _SINGLE, _DOUBLE = PropType(Scalar.F32), PropType(Scalar.F64)
 
 
-def canonical_column(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+def canonical_column(column: Column) -> pa.Array:
     """The texts that identify stored values; NULL stays NULL. The same texts as `canonical_text`, at column speed."""
     array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     kind = array.type
@@ -39,8 +40,29 @@ def _float_text(value: float | None, declared: PropType) -> str | None:
     return canonical_text(value, declared) if math.isfinite(value) else repr(value)
 
 
-def tuple_codes(columns: Sequence[pa.Array | pa.ChunkedArray]) -> Codes:
+def tuple_codes(columns: Sequence[Column]) -> Codes:
     """A number per row: equal for equal tuples of canonical texts, different otherwise, -1 where a member is NULL."""
+    count = part_count(columns)
+    if count == 1:
+        return _tuple_codes(columns)
+    numbers = part_numbers([_canonical_chunks(column) for column in columns], count)
+    codes, used = np.full(len(numbers), -1, np.int64), 0
+    for part in range(count):
+        own = numbers == part
+        within = _tuple_codes([column.filter(pa.array(own)) for column in columns])
+        codes[own] = np.where(within < 0, -1, within + used)
+        used += int(within.max(initial=-1)) + 1
+    return codes
+
+
+def _canonical_chunks(column: Column) -> Column:
+    """Chunk by chunk: a whole column of texts may be more than one array holds."""
+    if pa.types.is_string(column.type):
+        return column
+    return pa.chunked_array([canonical_column(chunk) for chunk in chunks_of(column)], pa.string())
+
+
+def _tuple_codes(columns: Sequence[Column]) -> Codes:
     codes, _ = _column_codes(columns[0])
     for column in columns[1:]:
         more, more_size = _column_codes(column)
@@ -51,7 +73,7 @@ def tuple_codes(columns: Sequence[pa.Array | pa.ChunkedArray]) -> Codes:
     return codes
 
 
-def _column_codes(column: pa.Array | pa.ChunkedArray) -> tuple[Codes, int]:
+def _column_codes(column: Column) -> tuple[Codes, int]:
     encoded = canonical_column(column).dictionary_encode()
     codes = pc.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False).astype(np.int64)
     return codes, max(len(encoded.dictionary), 1)

@@ -7,7 +7,7 @@ to 8,192 of them, or by one pass over a column when there are more. An index tha
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +19,7 @@ from omnigraph.storage import All, GraphStorage, OneOf, Predicate, Table, TableP
 from omnigraph.storage.arrow_types import BLOB_TYPE
 from omnigraph.storage.key_map import key_maps
 from omnigraph.write.canonical import tuple_codes
+from omnigraph.write.key_columns import Column, Mask, hash_parts, members, pieces, whole
 
 PROBE_CHUNK_KEYS = 8192
 PASS_FROM_KEYS = 4 * PROBE_CHUNK_KEYS
@@ -28,7 +29,6 @@ PASS_BATCH_ROWS = 512 * 1024
 """Rows at a time in such a pass: comparing a batch with many keys costs as much as the keys do."""
 
 _EDGE_COLUMNS = ("id", "src", "dst")
-Ids: TypeAlias = pa.Array | pa.ChunkedArray
 
 
 class CommittedView:
@@ -43,9 +43,9 @@ class CommittedView:
         pin = self._pins.get(key)
         return 0 if pin is None else pin.row_count
 
-    def ids_present(self, key: TableKey, ids: Iterable[str] | Ids) -> set[str]:
+    def ids_present(self, key: TableKey, ids: Iterable[str] | Column) -> set[str]:
         """Which of these ids the table has."""
-        wanted = _strings(ids)
+        wanted = whole(_strings(ids))
         if 0 < len(wanted) <= PROBE_CHUNK_KEYS and self.row_count(key):
             known = key_maps().present(self._storage.tables.open(self._pins[key]), wanted.to_pylist())
             if known is not None:
@@ -56,13 +56,26 @@ class CommittedView:
         return found
 
     def ids_missing(self, key: TableKey, ids: pa.Array) -> pa.Array:
-        """Which of these ids the table does not have, however many they are."""
+        """Which of these ids the table does not have."""
+        return ids.filter(pa.array(~self.holds(key, ids)))
+
+    def holds(self, key: TableKey, ids: Column) -> Mask:
+        """Per id whether the table has it, however many they are."""
+        found, place = np.zeros(len(ids), np.bool_), 0
+        for piece in pieces(ids) if self.row_count(key) and len(ids) else ():
+            found[place : place + len(piece)] = members(piece, self._present(key, piece))
+            place += len(piece)
+        return found
+
+    def holds_any(self, key: TableKey, ids: Column) -> bool:
+        """Whether the table has one of these ids; stops at the first."""
+        return any(batch.num_rows for piece in pieces(ids) for batch in self._matching(key, ("id",), "id", piece))
+
+    def _present(self, key: TableKey, ids: pa.Array) -> Column:
         if len(ids) <= PROBE_CHUNK_KEYS:
-            present = pa.array(sorted(self.ids_present(key, ids)), pa.string())
-        else:
-            batches = [batch.column("id") for batch in self._matching(key, ("id",), "id", ids)]
-            present = pa.chunked_array(batches, pa.string()).combine_chunks()
-        return ids.filter(pc.invert(pc.is_in(ids, value_set=present)))
+            return pa.array(sorted(self.ids_present(key, ids)), pa.string())
+        batches = [batch.column("id") for batch in self._matching(key, ("id",), "id", ids)]
+        return pa.chunked_array(batches, pa.string())
 
     def ids(self, key: TableKey) -> Iterator[pa.Array]:
         """Every id of the table, batch by batch."""
@@ -84,30 +97,35 @@ class CommittedView:
         schema = pa.schema([("id", pa.string())] + [(n, tuples.schema.field(n).type) for n in names if n != "id"])
         return pa.concat_tables([table.cast(schema) for table in found]) if found else schema.empty_table()
 
-    def edges_at(self, key: TableKey, column: str, ids: Iterable[str] | Ids) -> pa.Table:
+    def edges_at(self, key: TableKey, column: str, ids: Iterable[str] | Column) -> pa.Table:
         """The edges (`id`, `src`, `dst`) whose `column` is one of these ids."""
-        return _edges(self._matching(key, _EDGE_COLUMNS, column, _strings(ids)))
+        return edge_table(self.edge_batches(key, column, ids))
 
-    def edges_by_id(self, key: TableKey, ids: Iterable[str] | Ids) -> pa.Table:
-        """The edges (`id`, `src`, `dst`) of these ids."""
-        return self.edges_at(key, "id", ids)
+    def edge_batches(self, key: TableKey, column: str, ids: Iterable[str] | Column) -> Iterator[pa.RecordBatch]:
+        """The same, batch by batch, however many ids there are."""
+        for part in hash_parts(_strings(ids)):
+            yield from self._matching(key, _EDGE_COLUMNS, column, part)
 
     def sources(self, key: TableKey) -> Iterator[pa.Array]:
         """The `src` of every edge, batch by batch."""
         for batch in self._scan(key, ("src",), None):
             yield batch.column("src")
 
-    def dangling(self, key: TableKey, column: str, present_ids: Ids) -> pa.Table:
-        """The edges whose `column` is none of these ids; one streaming pass."""
-        present = _strings(present_ids)
-        return _edges(
-            batch.filter(pc.invert(pc.is_in(batch.column(column), value_set=present)))
-            for batch in self._scan(key, _EDGE_COLUMNS, None)
+    def dangling(self, key: TableKey, column: str, present_ids: Column) -> pa.Table:
+        """The edges whose `column` is none of these ids; one streaming pass for each piece of the ids, and one more."""
+        present, stranded = pieces(present_ids), np.ones(self.row_count(key), np.bool_)
+        for piece in present:
+            place = 0
+            for batch in self._scan(key, (column,), None):
+                stranded[place : place + batch.num_rows] &= ~members(batch.column(column), piece)
+                place += batch.num_rows
+        return (
+            edge_table(_rows_of(self._scan(key, _EDGE_COLUMNS, None), stranded)) if stranded.any() else edge_table(())
         )
 
-    def stored_rows(self, key: TableKey, ids: Iterable[str] | Ids, schema: pa.Schema) -> pa.Table:
+    def stored_rows(self, key: TableKey, ids: Iterable[str] | Column, schema: pa.Schema) -> pa.Table:
         """Whole rows of these ids in exactly the table's columns, managed blobs with their bytes."""
-        wanted = pc.unique(_strings(ids))
+        wanted = pc.unique(whole(_strings(ids)))
         parts = []
         for start in range(0, len(wanted), PROBE_CHUNK_KEYS) if self.row_count(key) else ():
             chunk = tuple(wanted.slice(start, PROBE_CHUNK_KEYS).to_pylist())
@@ -192,13 +210,19 @@ class CommittedView:
 # --- parts ------------------------------------------------------------------------------------------------
 
 
-def _strings(ids: Iterable[str] | Ids) -> pa.Array:
-    if isinstance(ids, pa.ChunkedArray):
-        return ids.combine_chunks()
-    return ids if isinstance(ids, pa.Array) else pa.array(list(ids), pa.string())
+def _strings(ids: Iterable[str] | Column) -> Column:
+    return ids if isinstance(ids, pa.Array | pa.ChunkedArray) else pa.array(list(ids), pa.string())
 
 
-def _edges(batches: Iterable[pa.RecordBatch]) -> pa.Table:
+def _rows_of(batches: Iterable[pa.RecordBatch], keep: Mask) -> Iterator[pa.RecordBatch]:
+    place = 0
+    for batch in batches:
+        yield batch.filter(pa.array(keep[place : place + batch.num_rows]))
+        place += batch.num_rows
+
+
+def edge_table(batches: Iterable[pa.RecordBatch]) -> pa.Table:
+    """Batches of edges (`id`, `src`, `dst`) as one table."""
     schema = pa.schema([(name, pa.string()) for name in _EDGE_COLUMNS])
     kept = [batch for batch in batches if batch.num_rows]
     return pa.Table.from_batches(kept).cast(schema) if kept else schema.empty_table()

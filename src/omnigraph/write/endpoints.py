@@ -14,6 +14,7 @@ from omnigraph.model.identifiers import TableKey
 from omnigraph.write.changes import ChangeSet, TableChange
 from omnigraph.write.committed_view import CommittedView
 from omnigraph.write.findings import Offence, offence
+from omnigraph.write.key_columns import Column, Mask, Rows, chunks_of, members, pieces, without
 
 PARALLEL_FROM_ROWS = 200_000
 
@@ -21,12 +22,12 @@ PARALLEL_FROM_ROWS = 200_000
 def check_endpoints(edge: EdgeType, changes: ChangeSet, view: CommittedView) -> Iterator[Offence]:
     """First the edges of the change, then the committed ones that it keeps; sources before targets."""
     change = changes.tables.get(edge.table_key)
-    missing = _missing_ends(edge, changes, view)
+    dangling = _dangling_rows(edge, changes, view)
     for column, node_name in _ends(edge):
         node_key = TableKey("node", node_name)
         nodes = changes.tables.get(node_key)
-        if change is not None and node_name in missing:
-            yield from _of_change(edge, column, change, node_key, missing[node_name])
+        if change is not None and column in dangling:
+            yield from _of_change(edge, column, change, node_key, dangling[column])
         replaced = change is not None and change.mode == "overwrite"
         if nodes is not None and not replaced:
             yield from _of_survivors(edge, column, change, nodes, view)
@@ -36,43 +37,54 @@ def _ends(edge: EdgeType) -> tuple[tuple[str, str], tuple[str, str]]:
     return ("src", edge.from_type), ("dst", edge.to_type)
 
 
-def _missing_ends(edge: EdgeType, changes: ChangeSet, view: CommittedView) -> dict[str, pa.Array]:
-    """Per node type the ends that the change's edges lack. One question per type, also when both ends are of it."""
+def _dangling_rows(edge: EdgeType, changes: ChangeSet, view: CommittedView) -> dict[str, Rows]:
+    """Per column the rows of the change whose node is missing. One question per node type, also when both ends are of
+    it."""
     change = changes.tables.get(edge.table_key)
     if change is None or change.rows is None or not change.rows.num_rows:
         return {}
-    missing = {}
+    found = {}
     for node_name in dict.fromkeys(name for _, name in _ends(edge)):
-        columns = [change.rows[column] for column, name in _ends(edge) if name == node_name]
+        names = [column for column, name in _ends(edge) if name == node_name]
         key = TableKey("node", node_name)
-        lacking = missing_nodes(columns, key, changes.tables.get(key), view)
-        if len(lacking):
-            missing[node_name] = lacking
-    return missing
+        masks = missing_nodes([change.rows[name] for name in names], key, changes.tables.get(key), view)
+        found.update({name: np.flatnonzero(mask) for name, mask in zip(names, masks, strict=True)})
+    return found
 
 
 def missing_nodes(
-    ids: Sequence[pa.Array | pa.ChunkedArray], key: TableKey, change: TableChange | None, view: CommittedView
-) -> pa.Array:
-    """Which of these ids no node of the type has after the change, each once."""
+    columns: Sequence[Column], key: TableKey, change: TableChange | None, view: CommittedView
+) -> list[Mask]:
+    """Per column which of its ids no node of the type has after the change."""
+    masks = [np.ones(len(column), np.bool_) for column in columns]
     if change is not None and change.rows is not None:  # first what is fastest and mostly leaves nothing
-        ids = _without_each(ids, change.rows["id"].combine_chunks())
-    chunks = [chunk for each in ids for chunk in (each.chunks if isinstance(each, pa.ChunkedArray) else [each])]
-    missing = pc.unique(pa.chunked_array(chunks, pa.string()))
-    if not len(missing) or (change is not None and change.mode == "overwrite"):
-        return missing
+        masks = _outside_each(columns, change.rows["id"])
+    if change is not None and change.mode == "overwrite":
+        return masks
+    open_ids = [column.filter(pa.array(mask)) for column, mask in zip(columns, masks, strict=True)]
+    together = pa.chunked_array([chunk for column in open_ids for chunk in chunks_of(column)], pa.string())
+    missing, place = np.zeros(len(together), np.bool_), 0
+    for piece in pieces(together) if len(together) else ():
+        lacking = _not_committed(pc.unique(piece), key, change, view)
+        missing[place : place + len(piece)] = members(piece, lacking)
+        place += len(piece)
+    for mask, own in zip(masks, open_ids, strict=True):
+        mask[mask], missing = missing[: len(own)], missing[len(own) :]
+    return masks
+
+
+def _not_committed(ids: pa.Array, key: TableKey, change: TableChange | None, view: CommittedView) -> pa.Array:
+    missing = view.ids_missing(key, ids)
     if change is None or not change.removed:
-        return view.ids_missing(key, missing)
-    present = view.ids_present(key, missing) - set(change.removed)
-    return _without(missing, pa.array(sorted(present), pa.string()))
+        return missing
+    gone = ids.filter(pc.is_in(ids, value_set=pa.array(change.removed, pa.string())))
+    return pc.unique(pa.concat_arrays([missing, gone]))
 
 
-def _of_change(
-    edge: EdgeType, column: str, change: TableChange, node_key: TableKey, missing: pa.Array
-) -> Iterator[Offence]:
+def _of_change(edge: EdgeType, column: str, change: TableChange, node_key: TableKey, rows: Rows) -> Iterator[Offence]:
     assert change.rows is not None
-    ends = change.rows[column].combine_chunks()
-    for row in np.flatnonzero(pc.is_in(ends, value_set=missing).to_numpy(zero_copy_only=False)).tolist():
+    ends = change.rows[column]
+    for row in rows.tolist():
         yield _offence(edge, column, ends[row].as_py(), node_key, change, (row,), None)
 
 
@@ -86,22 +98,20 @@ def _of_survivors(
     elif nodes.removed:
         gone = pa.array(nodes.removed, pa.string())
         if nodes.rows is not None:
-            gone = _without(gone, nodes.rows["id"].combine_chunks())
+            gone = without(gone, nodes.rows["id"])
         stranded = view.edges_at(edge.table_key, column, gone)
     else:
         return
     if change is not None:
-        stranded = stranded.filter(pc.invert(pc.is_in(stranded["id"], value_set=touched_ids(change))))
+        stranded = stranded.filter(pa.array(~members(stranded["id"], touched_ids(change))))
     for found in stranded.to_pylist():
         yield _offence(edge, column, found[column], nodes.key, change, (), found["id"])
 
 
-def touched_ids(change: TableChange) -> pa.Array:
+def touched_ids(change: TableChange) -> pa.ChunkedArray:
     """The ids that a change writes or removes."""
-    removed = pa.array(change.removed, pa.string())
-    if change.rows is None:
-        return removed
-    return pa.concat_arrays([change.rows["id"].combine_chunks(), removed])
+    written = [] if change.rows is None else change.rows["id"].chunks
+    return pa.chunked_array([*written, pa.array(change.removed, pa.string())], pa.string())
 
 
 def _offence(
@@ -121,13 +131,9 @@ def _offence(
     )
 
 
-def _without_each(columns: Sequence[pa.Array | pa.ChunkedArray], others: pa.Array) -> list[pa.Array | pa.ChunkedArray]:
-    """The columns at a time when they are long: Arrow works outside of Python's lock."""
+def _outside_each(columns: Sequence[Column], others: Column) -> list[Mask]:
+    """Per column what is not among the others; at a time when they are long: Arrow works outside of Python's lock."""
     if len(columns) < 2 or sum(map(len, columns)) < PARALLEL_FROM_ROWS:
-        return [_without(column, others) for column in columns]
+        return [~members(column, others) for column in columns]
     with ThreadPoolExecutor(len(columns)) as pool:
-        return list(pool.map(_without, columns, [others] * len(columns)))
-
-
-def _without(ids: pa.Array | pa.ChunkedArray, others: pa.Array) -> pa.Array | pa.ChunkedArray:
-    return ids.filter(pc.invert(pc.is_in(ids, value_set=others)))
+        return [~found for found in pool.map(members, columns, [others] * len(columns))]

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from omnigraph.language.schema.catalog import EdgeType, NodeType
-from omnigraph.write.canonical import last_rows, repeats, tuple_codes
+from omnigraph.write.canonical import Codes, last_rows, repeats, tuple_codes
 from omnigraph.write.changes import TableChange
 from omnigraph.write.committed_view import CommittedView
 from omnigraph.write.decode import Decoded, Mask
 from omnigraph.write.findings import Offence, offence
+from omnigraph.write.key_columns import SLICE_ROWS, gathered
+from omnigraph.write.spool import Spool
 from omnigraph.write.uniqueness import both_lines, named, repeated_in_change, tuple_texts, unique_message
 
 KEY_CONFLICT = "key_conflict"
@@ -44,23 +45,21 @@ def check_new_ids(
     """An insert of an id that the table has. Generated ids are new by construction and not looked for."""
     if change.mode != "insert" or change.rows is None or generated.all():
         return
-    ids = change.rows["id"].combine_chunks()
-    taken = view.ids_present(change.key, ids.filter(pa.array(~generated)))
-    if not taken:
-        return
-    hits = pc.is_in(ids, value_set=pa.array(sorted(taken), pa.string())).to_numpy(zero_copy_only=False)
-    for row in np.flatnonzero(hits).tolist():
+    ids = change.rows["id"]
+    stated = np.flatnonzero(~generated)
+    taken = view.holds(change.key, ids if len(stated) == len(generated) else ids.filter(pa.array(~generated)))
+    for row in stated[taken].tolist():
         message = _taken(entity, ids[row].as_py())
         yield offence(entity, change, (row,), rule=KEY_CONFLICT, message=message, property_name="id")
 
 
-def coalesce(decoded: Decoded) -> Decoded:
+def coalesce(decoded: Decoded, spool: Spool) -> Decoded:
     """Each id once, in its last record's place. In a patch, earlier records may state what the last leaves open."""
     codes = tuple_codes([decoded.rows["id"]])
     kept = last_rows(codes)
     if len(kept) == len(codes):
         return decoded
-    rows, absent = decoded.rows.take(pa.array(kept)), {}
+    sources, absent = {}, {}
     for name, missing in decoded.absent.items():
         stated = np.full(int(codes.max()) + 1, -1, np.int64)
         present = np.flatnonzero(~missing)
@@ -68,9 +67,18 @@ def coalesce(decoded: Decoded) -> Decoded:
         chosen = stated[codes[kept]]
         absent[name] = chosen < 0
         source = np.where(chosen < 0, kept, chosen)
-        column = decoded.rows[name].take(pa.array(source))
-        rows = rows.set_column(rows.schema.get_field_index(name), rows.schema.field(name), column)
+        if not np.array_equal(source, kept):
+            sources[name] = source
+    rows = spool.rows(decoded.rows.schema, _chosen(decoded.rows, kept, sources))
     return Decoded(rows, decoded.lines[kept], decoded.generated[kept], absent, ())
+
+
+def _chosen(rows: pa.Table, kept: Codes, sources: Mapping[str, Codes]) -> Iterator[pa.RecordBatch]:
+    """The kept rows, some of their values from other rows."""
+    for start in range(0, len(kept), SLICE_ROWS):
+        own = slice(start, start + SLICE_ROWS)
+        arrays = [gathered(rows[name], sources.get(name, kept)[own]) for name in rows.schema.names]
+        yield pa.RecordBatch.from_arrays(arrays, schema=rows.schema)
 
 
 def _repeated(

@@ -13,28 +13,39 @@ from omnigraph.storage.arrow_types import arrow_type
 from omnigraph.write.changes import TableChange
 from omnigraph.write.decode import Decoded, DecodePlan, missing_value
 from omnigraph.write.findings import Offence, offence
+from omnigraph.write.spool import Spool
 
+FILL_ROWS = 32_768
+"""So many rows are filled at a time."""
 StoredRows = Callable[[pa.Array], pa.Table]
 """Whole committed rows of the given ids, in the table's columns; ids that are not there are left out."""
 
 
-def fill_absent(decoded: Decoded, plan: DecodePlan, stored_rows: StoredRows) -> Decoded:
-    """Absent properties take their stored value; those of a new entity their default, or NULL."""
-    open_rows = np.zeros(len(decoded.lines), np.bool_)
-    for mask in decoded.absent.values():
-        open_rows |= mask
-    if not open_rows.any():
+def fill_absent(decoded: Decoded, plan: DecodePlan, stored_rows: StoredRows, spool: Spool) -> Decoded:
+    """Absent properties take their stored value; those of a new entity their default, or NULL.
+
+    Some rows at a time: they, and what is stored of them, are all that is in memory.
+    """
+    if not any(mask.any() for mask in decoded.absent.values()):
         return decoded
-    ids = decoded.rows["id"].combine_chunks()
+    slices = (slice(start, start + FILL_ROWS) for start in range(0, len(decoded.lines), FILL_ROWS))
+    batches = (batch for own in slices for batch in _fill(decoded, own, plan, stored_rows).to_batches())
+    return replace(decoded, rows=spool.rows(decoded.rows.schema, batches))
+
+
+def _fill(decoded: Decoded, own: slice, plan: DecodePlan, stored_rows: StoredRows) -> pa.Table:
+    rows = decoded.rows.slice(own.start, own.stop - own.start)
+    absent = {name: mask[own] for name, mask in decoded.absent.items() if mask[own].any()}
+    if not absent:
+        return rows
+    open_rows = np.logical_or.reduce(list(absent.values()))
+    ids = rows["id"].combine_chunks()
     stored = stored_rows(ids.filter(pa.array(open_rows)))
     place = pc.fill_null(pc.index_in(ids, value_set=stored["id"].combine_chunks()), -1).to_numpy(zero_copy_only=False)
-    rows = decoded.rows
-    for name, mask in decoded.absent.items():
-        if mask.any():
-            declared = plan.schema.field(name)
-            column = _filled(rows[name], stored[name], plan, name, mask, place)
-            rows = rows.set_column(rows.schema.get_field_index(name), declared, column)
-    return replace(decoded, rows=rows)
+    for name, mask in absent.items():
+        column = _filled(rows[name], stored[name], plan, name, mask, place)
+        rows = rows.set_column(rows.schema.get_field_index(name), rows.schema.field(name), column)
+    return rows
 
 
 def check_filled(plan: DecodePlan, change: TableChange) -> list[Offence]:
@@ -43,7 +54,7 @@ def check_filled(plan: DecodePlan, change: TableChange) -> list[Offence]:
     for prop in plan.entity.properties:
         if prop.type.nullable or change.rows is None or not change.rows[prop.name].null_count:
             continue
-        missing = change.rows[prop.name].combine_chunks().is_null().to_numpy(zero_copy_only=False)
+        missing = change.rows[prop.name].is_null().to_numpy()
         for row in np.flatnonzero(missing).tolist():
             message = missing_value(plan.entity, prop.name)
             found.append(

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from omnigraph.language.schema.catalog import EdgeType, NodeType
 from omnigraph.write.canonical import canonical_column, repeats, tuple_codes
 from omnigraph.write.changes import TableChange
 from omnigraph.write.committed_view import CommittedView
 from omnigraph.write.findings import Offence, offence, shown
+from omnigraph.write.key_columns import members, row_slices
 
 
 def check_unique(entity: NodeType | EdgeType, change: TableChange, view: CommittedView) -> Iterator[Offence]:
@@ -42,15 +42,19 @@ def repeated_in_change(entity: NodeType | EdgeType, group: Sequence[str], change
 def _against_committed(
     entity: NodeType | EdgeType, group: Sequence[str], change: TableChange, view: CommittedView
 ) -> Iterator[Offence]:
-    rows = change.rows
-    assert rows is not None
-    hits = view.rows_with(change.key, group, rows)
-    if hits.num_rows:
-        hits = hits.filter(pc.invert(pc.is_in(hits["id"], value_set=rows["id"].combine_chunks())))
-    if hits.num_rows and change.removed:
-        hits = hits.filter(pc.invert(pc.is_in(hits["id"], value_set=pa.array(change.removed, pa.string()))))
-    if not hits.num_rows:
-        return
+    assert change.rows is not None
+    for first, rows in row_slices(change.rows, group):
+        hits = view.rows_with(change.key, group, rows)
+        for values in (change.rows["id"], pa.array(change.removed, pa.string())) if hits.num_rows else ():
+            hits = hits.filter(pa.array(~members(hits["id"], values)))
+        if hits.num_rows:
+            yield from _held(entity, group, change, first, rows, hits)
+
+
+def _held(
+    entity: NodeType | EdgeType, group: Sequence[str], change: TableChange, first: int, rows: pa.Table, hits: pa.Table
+) -> Iterator[Offence]:
+    """Rows of a slice, which begins at row `first` of the change, whose tuple a committed row has."""
     joined = [pa.chunked_array([*hits[name].chunks, *rows[name].chunks], rows[name].type) for name in group]
     codes = tuple_codes(joined)
     held, own = codes[: hits.num_rows], codes[hits.num_rows :]
@@ -59,8 +63,9 @@ def _against_committed(
         texts = tuple_texts(rows, group, row)
         other = hits["id"][holder[int(own[row])]].as_py()
         message = unique_message(entity, group, texts, other, rows["id"][row].as_py())
+        place = (first + row,)
         yield offence(
-            entity, change, (row,), rule="@unique", message=message, property_name=named(group), value=spelled(texts)
+            entity, change, place, rule="@unique", message=message, property_name=named(group), value=spelled(texts)
         )
 
 

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from omnigraph.language.schema.catalog import CheckRule, EdgeType, NodeType, Property, RangeRule
 from omnigraph.write.changes import TableChange
 from omnigraph.write.findings import Offence, offence, shown
+from omnigraph.write.key_columns import row_slices
 
 
 def check_values(entity: NodeType | EdgeType, change: TableChange) -> Iterator[Offence]:
@@ -30,17 +31,17 @@ def check_values(entity: NodeType | EdgeType, change: TableChange) -> Iterator[O
 def _enum(entity: NodeType | EdgeType, prop: Property, change: TableChange) -> Iterator[Offence]:
     values = prop.type.enum_values or ()
     allowed = pa.array(values, pa.string())
-    column = _column(change, prop.name)
-    if prop.type.is_list:
-        parents, items = pc.list_parent_indices(column), pc.list_flatten(column)
-    else:
-        parents, items = pa.array(np.arange(len(column))), column
-    wrong = np.flatnonzero(_bad(pc.or_(pc.is_in(items, value_set=allowed), pc.is_null(items))))
-    for position in wrong.tolist():
-        value = items[position].as_py()
-        message = f"invalid enum value '{value}' for {entity.name}.{prop.name} (expected: {', '.join(values)})"
-        row = (int(parents[position].as_py()),)
-        yield offence(entity, change, row, rule="enum", message=message, property_name=prop.name, value=value)
+    for first, column in _pieces(change, prop.name):
+        if prop.type.is_list:
+            parents, items = pc.list_parent_indices(column), pc.list_flatten(column)
+        else:
+            parents, items = pa.array(np.arange(len(column))), column
+        wrong = np.flatnonzero(_bad(pc.or_(pc.is_in(items, value_set=allowed), pc.is_null(items))))
+        for position in wrong.tolist():
+            value = items[position].as_py()
+            message = f"invalid enum value '{value}' for {entity.name}.{prop.name} (expected: {', '.join(values)})"
+            row = (first + int(parents[position].as_py()),)
+            yield offence(entity, change, row, rule="enum", message=message, property_name=prop.name, value=value)
 
 
 def _range(entity: NodeType, bounds: RangeRule, change: TableChange) -> Iterator[Offence]:
@@ -48,36 +49,47 @@ def _range(entity: NodeType, bounds: RangeRule, change: TableChange) -> Iterator
     prop = entity.by_name[bounds.property]
     if prop.type.is_list:
         return
-    numbers = _column(change, prop.name).cast(pa.float64(), safe=False)
-    fits = pc.is_valid(numbers) if bounds.minimum is None else pc.greater_equal(numbers, float(bounds.minimum))
-    if bounds.maximum is not None:
-        fits = pc.and_(fits, pc.less_equal(numbers, float(bounds.maximum)))
-    fits = pc.and_(fits, pc.invert(pc.is_nan(numbers)))
     span = f"{'' if bounds.minimum is None else bounds.minimum}..{'' if bounds.maximum is None else bounds.maximum}"
-    yield from _scalar_offences(entity, change, prop.name, "@range", fits, f"is not in {span}")
+    for first, column in _pieces(change, prop.name):
+        numbers = column.cast(pa.float64(), safe=False)
+        fits = pc.is_valid(numbers) if bounds.minimum is None else pc.greater_equal(numbers, float(bounds.minimum))
+        if bounds.maximum is not None:
+            fits = pc.and_(fits, pc.less_equal(numbers, float(bounds.maximum)))
+        fits = pc.and_(fits, pc.invert(pc.is_nan(numbers)))
+        yield from _scalar_offences(entity, change, prop.name, "@range", first, column, fits, f"is not in {span}")
 
 
 def _check(entity: NodeType, check: CheckRule, change: TableChange) -> Iterator[Offence]:
-    if entity.by_name[check.property].type.is_list:
+    name, reason = check.property, f'does not match "{check.pattern}"'
+    if entity.by_name[name].type.is_list:
         return
-    fits = pc.match_substring_regex(_column(change, check.property), check.pattern)
-    yield from _scalar_offences(entity, change, check.property, "@check", fits, f'does not match "{check.pattern}"')
+    for first, column in _pieces(change, name):
+        fits = pc.match_substring_regex(column, check.pattern)
+        yield from _scalar_offences(entity, change, name, "@check", first, column, fits, reason)
 
 
 def _scalar_offences(
-    entity: NodeType, change: TableChange, name: str, rule: str, fits: pa.Array, reason: str
+    entity: NodeType,
+    change: TableChange,
+    name: str,
+    rule: str,
+    first: int,
+    column: pa.Array,
+    fits: pa.Array,
+    reason: str,
 ) -> Iterator[Offence]:
-    column = _column(change, name)
     for row in np.flatnonzero(_bad(pc.or_kleene(fits, pc.is_null(column)))).tolist():
         value = column[row].as_py()
         spelled = f"'{shown(value)}'" if isinstance(value, str) else shown(value)
         message = f"{rule} violation on {entity.name}.{name}: value {spelled} {reason}"
-        yield offence(entity, change, (row,), rule=rule, message=message, property_name=name, value=value)
+        yield offence(entity, change, (first + row,), rule=rule, message=message, property_name=name, value=value)
 
 
-def _column(change: TableChange, name: str) -> pa.Array:
+def _pieces(change: TableChange, name: str) -> Iterator[tuple[int, pa.Array]]:
+    """The column in arrays, each with the row that it begins at."""
     assert change.rows is not None
-    return change.rows[name].combine_chunks()
+    for first, rows in row_slices(change.rows.select([name]), [name]):
+        yield first, rows[name].combine_chunks()
 
 
 def _bad(fits: pa.Array) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
