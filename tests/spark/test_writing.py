@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import gzip
 import json
 import os
+import pickle
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,13 +24,20 @@ from pyspark.sql import SparkSession
 import omnigraph.spark as ogs
 from omnigraph.graph import Graph
 from omnigraph.model.progress import Progress
+from omnigraph.pipeline.handed_over import SchemaChanged
+from omnigraph.spark.writing import CommitWriter
 from omnigraph.storage.staging_area import cleanup_staging, handed_over_id, staging_folders
 from omnigraph.write import ValidationFailed
+from support.leftovers import nothing_is_left
 from support.people import edges, fx, lines, people, person
 
 
 def left_behind(graph: Graph) -> list[str]:
     return staging_folders(graph._storage)
+
+
+def rows_of(graph: Graph, edge_type: str) -> int:
+    return graph.snapshot().table(graph.schema.catalog.edge(edge_type).table_key).row_count
 
 
 def test_a_frame_is_written_as_one_commit_in_each_mode(spark: SparkSession, tmp_path: Path) -> None:
@@ -59,6 +70,89 @@ def test_a_write_that_breaks_a_rule_fails_with_it_and_leaves_nothing(spark: Spar
         pairs.write.format("omnigraph").mode("append").option("type", "Person").save(graph.uri)
     assert graph.snapshot().commit_id == head
     assert left_behind(graph) == []
+
+
+def test_a_row_that_breaks_a_rule_is_named_by_its_partition_and_place(spark: SparkSession, tmp_path: Path) -> None:
+    graph = fx(tmp_path / "g.omni")
+    frame = spark.createDataFrame([("Ada", 1), (None, 2)], "name string, age int").coalesce(1)
+    with pytest.raises(Exception, match=r"dataframe\[0\], line 2: Person"):
+        frame.write.format("omnigraph").mode("append").option("type", "Person").save(graph.uri)
+    assert left_behind(graph) == []
+
+
+def test_a_write_of_which_a_task_fails_leaves_nothing(spark: SparkSession, tmp_path: Path) -> None:
+    graph = fx(tmp_path / "g.omni")
+    head = graph.snapshot().commit_id
+
+    def broken(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                yield pa.record_batch({"name": [f"p{number}"]})
+                if number == 3:
+                    raise RuntimeError("the disk of this executor is gone")
+
+    frame = spark.range(0, 4, 1, 4).mapInArrow(broken, "name string")
+    with pytest.raises(Exception, match="the disk of this executor is gone"):
+        frame.write.format("omnigraph").mode("append").option("type", "Person").save(graph.uri)
+    assert graph.snapshot().commit_id == head
+    assert nothing_is_left(graph)
+
+
+def test_rows_without_an_id_get_one_each_and_an_empty_frame_is_an_empty_commit(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    graph = fx(tmp_path / "g.omni")
+    before = rows_of(graph, "Knows")
+    pairs = spark.createDataFrame([("Alice", "Bob")] * 3, "from string, to string").repartition(3)
+    pairs.write.format("omnigraph").mode("append").option("type", "Knows").save(graph.uri)
+    assert rows_of(graph, "Knows") == before + 3
+    head = graph.snapshot().commit_id
+    pairs.limit(0).write.format("omnigraph").mode("append").option("type", "Knows").save(graph.uri)
+    assert (rows_of(graph, "Knows"), graph.snapshot().commit_id == head) == (before + 3, False)
+    assert nothing_is_left(graph)
+
+
+WIDE = "node Doc { slug: String @key  body: String }"
+WIDE_ROWS, BODY = 20_000, 4_000
+
+
+def test_a_commit_holds_keys_and_not_rows(tmp_path: Path) -> None:
+    """Tasks and commit as Spark calls them; the commit in a process of its own, whose memory is measured."""
+    graph = Graph.init(str(tmp_path / "g"), WIDE, durability="os")
+    writer = CommitWriter.of({"path": graph.uri, "type": "Doc"}, ["slug", "body"], overwrite=False)
+    text = "0123456789" * (BODY // 10)
+
+    def batches(first: int) -> Iterator[pa.RecordBatch]:
+        for start in range(first, first + WIDE_ROWS // 2, 500):
+            slugs = [f"d{number}" for number in range(start, start + 500)]
+            yield pa.record_batch({"slug": slugs, "body": [f"{slug} {text}" for slug in slugs]})
+
+    messages = [writer.write(batches(half * WIDE_ROWS // 2)) for half in range(2)]
+    for number, message in enumerate(messages):
+        message.receipt = dataclasses.replace(message.receipt, number=number)  # type: ignore[attr-defined]
+    (tmp_path / "write").write_bytes(pickle.dumps((writer, messages)))
+    code = (
+        "import pickle, sys, pyarrow as pa\n"
+        "writer, messages = pickle.load(open(sys.argv[1], 'rb'))\n"
+        "writer.commit(messages)\n"
+        "print(pa.default_memory_pool().max_memory())\n"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path / "write")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert graph.snapshot().table(graph.schema.catalog.node("Doc").table_key).row_count == WIDE_ROWS
+    assert int(done.stdout) < WIDE_ROWS * BODY / 4
+    assert nothing_is_left(graph)
+
+
+def test_a_write_whose_schema_changed_meanwhile_is_refused(tmp_path: Path) -> None:
+    graph = Graph.init(str(tmp_path / "g"), WIDE, durability="os")
+    writer = CommitWriter.of({"path": graph.uri, "type": "Doc"}, ["slug", "body"], overwrite=False)
+    message = writer.write(iter([pa.record_batch({"slug": ["a"], "body": ["b"]})]))
+    writer.load = dataclasses.replace(writer.load, schema_hash="of another schema")
+    with pytest.raises(SchemaChanged, match="the schema of the graph changed"):
+        writer.commit([message])
+    assert nothing_is_left(graph)
 
 
 def test_a_branch_and_a_mapping_are_options_of_a_write(spark: SparkSession, tmp_path: Path) -> None:

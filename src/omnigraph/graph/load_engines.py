@@ -19,6 +19,10 @@ from omnigraph.write import CommittedView, ItemSource, PreparedLoad, WriteBase, 
 
 if TYPE_CHECKING:
     from omnigraph.graph.loading import Load
+    from omnigraph.pipeline.handed_over import StagedSource
+    from omnigraph.pipeline.load_job import LoadJob, LoadPlan
+    from omnigraph.pipeline.sources import LoadSource
+    from omnigraph.storage.staging_area import StagingArea
 
 LOCAL_MAX_VARIABLE = "OMNIGRAPH_LOCAL_LOAD_MAX"
 LOCAL_MAX_BYTES = 64 * 1024 * 1024
@@ -119,23 +123,45 @@ def spark_run(
     started_ms: int,
 ) -> Iterator[LoadRun]:
     """On Spark: the staging area of the load exists as long as the block, and what it left is gone after it."""
-    from omnigraph.pipeline.load_job import LoadJob, LoadPlan
-    from omnigraph.pipeline.run import warm_up
-    from omnigraph.pipeline.session import session
-    from omnigraph.storage.staging_area import staging_area
+    from omnigraph.pipeline.load_job import LoadJob
 
     begun = time.perf_counter()
+    spark = _session_of(load)
+    seconds = {"session": time.perf_counter() - begun}
+    source = items if items is not None else frame_source(load.source, load.how, schema().catalog, spark)
+    plan = _plan(load, source, load_id, started_ms)
+    with _in_area(storage, load_id, lambda area: LoadJob(storage, spark, plan, area, load.progress, seconds)) as job:
+        yield job
+
+
+@contextmanager
+def staged_run(storage: GraphStorage, load: Load, staged: StagedSource) -> Iterator[LoadRun]:
+    """Rows that tasks have spilled already: checked and written by this process, without a session."""
+    plan = _plan(load, staged.unread(), staged.load_id, staged.load.plan.started_ms)
+    with _in_area(storage, staged.load_id, lambda area: staged.job(storage, area, plan, progress=load.progress)) as job:
+        yield job
+
+
+def _session_of(load: Load) -> Any:
+    """The session of a DataFrame, the one that was given, or ours; a new one is warm when it is returned."""
+    from omnigraph.pipeline.run import warm_up
+    from omnigraph.pipeline.session import session
+
     frame = getattr(load.source, "frame", load.source)
     given = frame.sparkSession if hasattr(frame, "sparkSession") else load.spark
-    spark = given
-    if given is None or isinstance(given, str):
-        is_new = not _session_runs()
-        spark = session(given)
-        if is_new:
-            warm_up(spark)
-    started = time.perf_counter() - begun
-    source = items if items is not None else frame_source(load.source, load.how, schema().catalog, spark)
-    plan = LoadPlan(
+    if given is not None and not isinstance(given, str):
+        return given
+    is_new = not _session_runs()
+    spark = session(given)
+    if is_new:
+        warm_up(spark)
+    return spark
+
+
+def _plan(load: Load, source: LoadSource, load_id: str, started_ms: int) -> LoadPlan:
+    from omnigraph.pipeline.load_job import LoadPlan
+
+    return LoadPlan(
         source=source,
         mode=load.mode,
         load_id=load_id,
@@ -146,9 +172,15 @@ def spark_run(
         max_errors=load.max_errors,
         dry_run=load.dry_run,
     )
+
+
+@contextmanager
+def _in_area(storage: GraphStorage, load_id: str, job_in: Callable[[StagingArea], LoadJob]) -> Iterator[LoadJob]:
+    from omnigraph.storage.staging_area import staging_area
+
     with staging_area(storage, load_id) as area:
-        job = LoadJob(storage, spark, plan, area, load.progress, {"session": started})
         try:
+            job = job_in(area)
             yield job
         except BaseException:
             area.remove()

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, cast
 
 from omnigraph.language import Catalog
 from omnigraph.model.errors import BadRequest
@@ -15,9 +15,10 @@ from omnigraph.write.line_files import LineItem, line_source
 from omnigraph.write.sources import Unreadable, record_text
 
 if TYPE_CHECKING:
+    from omnigraph.pipeline.handed_over import StagedSource
     from omnigraph.pipeline.sources import DataFrameSource
 
-Source: TypeAlias = "str | Path | Sequence[str | Path] | Iterable[bytes] | ItemSource | DataFrameSource"
+Source: TypeAlias = "str | Path | Sequence[str | Path] | Iterable[bytes] | ItemSource | DataFrameSource | StagedSource"
 JSON_LINES = "jsonl"
 
 
@@ -37,10 +38,10 @@ class SourceFormat:
 
 
 def item_source(source: Source, how: SourceFormat, catalog: Catalog) -> ItemSource | None:
-    """The items of a source; None when only Spark can read it."""
+    """The items of a source; None when only Spark can read it, or has done so already."""
     if isinstance(source, ItemSource):
         return source
-    if is_frame(source):
+    if is_frame(source) or is_staged(source):
         return None
     if how.format == JSON_LINES:
         how.refuse_for_lines()
@@ -72,6 +73,11 @@ def is_frame(source: object) -> bool:
     """A DataFrame of a Spark session, or a source made of one. Does not import pyspark."""
     kind = type(source)
     return kind.__name__ == "DataFrameSource" or (kind.__name__ == "DataFrame" and "pyspark" in kind.__module__)
+
+
+def is_staged(source: object) -> TypeGuard[StagedSource]:
+    """Rows that tasks have spilled already. Does not import the pipeline."""
+    return type(source).__name__ == "StagedSource"
 
 
 def paths_of(source: Source) -> list[str | Path]:

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from omnigraph import history
-from omnigraph.graph.load_engines import Engine, LoadRun, LocalRun, choose, spark_run
+from omnigraph.graph.load_engines import Engine, LoadRun, LocalRun, choose, spark_run, staged_run
 from omnigraph.graph.load_progress import Committing
-from omnigraph.graph.load_sources import Source, SourceFormat, digest_of_content, item_source
+from omnigraph.graph.load_sources import Source, SourceFormat, digest_of_content, is_staged, item_source
 from omnigraph.graph.mutating import digest
 from omnigraph.graph.results import LoadReport, LoadResult
 from omnigraph.model.errors import BadRequest, BranchNotFound, OmniGraphError
@@ -79,6 +79,10 @@ def _run(
     items: ItemSource | None,
     engine: Literal["local", "spark"],
 ) -> Iterator[LoadRun]:
+    if is_staged(request.source):
+        with staged_run(storage, request, request.source) as run:
+            yield run
+        return
     load_id, started_ms = _identity()
     if engine == "local":
         assert items is not None, "only Spark reads what has no items"

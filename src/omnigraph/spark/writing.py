@@ -1,41 +1,54 @@
-"""Writing a DataFrame as one commit: tasks put their rows into the graph's staging area, the commit loads them once.
+"""Writing a DataFrame as one commit: tasks decode and spill their rows, the commit checks them and writes them once.
 
-The rows pass every check of a load. `commit` runs in a process that Spark starts beside the driver; it uses the
-in-process engine, so the Arrow form of the rows must fit into that machine's memory. `omnigraph.spark.load` has no such
-limit.
+The rows pass every check of a load. `commit` runs in a process that Spark starts beside the driver, without a session:
+it holds the columns that the checks compare, and streams the rows from the staging area into data files.
 """
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Literal, cast
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
 from omnigraph.graph import Graph
+from omnigraph.language import Catalog
 from omnigraph.model.errors import BadRequest
+from omnigraph.pipeline.handed_over import HandedOver, StagedSource
+from omnigraph.pipeline.spill import DecodeReceipt
 from omnigraph.spark import options as chosen
-from omnigraph.spark.staged_rows import StagedRows
 from omnigraph.storage import open_storage, parse_root
 from omnigraph.storage.layout import STAGING
-from omnigraph.storage.staging_area import StagingFiles, handed_over_id
-from omnigraph.write.sources import ItemSource
-from omnigraph.write.tabular import TypeMapping, bind, read_mappings
+from omnigraph.write import ValidationFailed
+from omnigraph.write.tabular import BatchReader, TypeMapping, bind, read_mappings
 from omnigraph.write.tabular.mapping import with_type
 
 LoadMode = Literal["append", "merge", "overwrite"]
+NAME = "dataframe"
+"""Stands where a file stands in messages: `dataframe[3]` is its fourth partition."""
+
+
+TOLD_MAX = 10
+"""So many broken rules are in the text of an error: text is all that Spark passes on."""
+
+
+class RowsRefused(BadRequest):
+    """Rows of the DataFrame break rules of the schema. Nothing was written."""
+
+    @classmethod
+    def of(cls, failed: ValidationFailed) -> RowsRefused:
+        told = [f"{each.file}, {each}" if each.file else str(each) for each in failed.violations[:TOLD_MAX]]
+        more = [f"and {failed.total - len(told)} more"] if failed.total > len(told) else []
+        return cls("the rows break rules of the schema; nothing was written\n  " + "\n  ".join(told + more))
 
 
 @dataclass
-class StagedPart(WriterCommitMessage):
-    """What one task wrote down: nothing when its partition was empty."""
+class SpilledPart(WriterCommitMessage):
+    """What one task spilled."""
 
-    name: str | None
-    rows: int
-    partition: int
+    receipt: DecodeReceipt
 
 
 @dataclass
@@ -43,9 +56,8 @@ class CommitWriter(DataSourceArrowWriter):
     """One write. Made once and sent to every task and to the commit."""
 
     uri: str
-    staging_id: str
+    load: HandedOver
     mode: LoadMode
-    mapping: TypeMapping
     branch: str | None
     base: str | None
     patch: bool
@@ -63,73 +75,58 @@ class CommitWriter(DataSourceArrowWriter):
         match_edges = options.get("match_edges")
         if match_edges not in (None, "endpoints"):
             raise BadRequest(f"'match_edges' is endpoints, got '{match_edges}'")
+        patch = chosen.truth(options, "patch")
         with Graph.open(chosen.graph_uri(options), read_only=True) as graph:
-            catalog, uri = graph.schema.catalog, graph.uri
-        mapping = _mapping(options, catalog)
-        bind(mapping, columns, catalog, "the DataFrame")
+            schema, uri = graph.schema, graph.uri
+        mapping = _mapping(options, schema.catalog)
+        bind(mapping, columns, schema.catalog, "the DataFrame")
+        reader = BatchReader(mapping, schema.catalog, NAME)
         return cls(
             uri=uri,
-            staging_id=handed_over_id(),
+            load=HandedOver.begin(parse_root(uri), schema, reader, NAME, patch=patch and mode == "merge"),
             mode=cast("LoadMode", mode),
-            mapping=mapping,
             branch=options.get("branch"),
             base=options.get("base"),
-            patch=chosen.truth(options, "patch"),
+            patch=patch,
             match_edges=cast("Literal['endpoints'] | None", match_edges),
             actor=options.get("actor"),
             message=options.get("message"),
         )
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
-        """On an executor: the rows of one partition to one file, which nobody reads unless this attempt wins."""
+        """On an executor: the rows of one partition, decoded, to the staging area."""
         from pyspark import TaskContext
 
         context = TaskContext.get()
-        partition = context.partitionId() if context is not None else 0
-        first = next(iterator, None)
-        if first is None:
-            return StagedPart(None, 0, partition)
-        name, rows = f"rows/{partition:05}-{uuid.uuid4().hex}.arrow", first.num_rows
-        with self._files().writer(name, first.schema, "lz4") as writer:
-            writer.write_batch(first)
-            for batch in iterator:
-                writer.write_batch(batch)
-                rows += batch.num_rows
-        return StagedPart(name, rows, partition)
+        return SpilledPart(self.load.spill(0 if context is None else context.partitionId(), iterator))
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
-        """Loads everything that was written as one commit, or raises and leaves the graph as it was."""
-        parts = sorted((part for part in messages if isinstance(part, StagedPart)), key=lambda part: part.partition)
-        items = tuple(
-            StagedRows(self._files(), part.name, self.mapping, f"partition {part.partition}")
-            for part in parts
-            if part.name is not None
-        )
+        """Loads everything that was spilled as one commit, or raises and leaves the graph as it was."""
+        receipts = [part.receipt for part in messages if isinstance(part, SpilledPart)]
+        receipts.sort(key=lambda receipt: receipt.number)
+        try:
+            self._load(StagedSource(self.load, tuple(receipts)))
+        except ValidationFailed as failed:
+            raise RowsRefused.of(failed) from None
+
+    def _load(self, source: StagedSource) -> None:
         with Graph.open(self.uri, actor=self.actor) as graph:
             graph.load(
-                ItemSource(items),
+                source,
                 mode=self.mode,
                 branch=self.branch,
                 base=self.base,
                 patch=self.patch,
                 match_edges=self.match_edges,
                 message=self.message,
-                engine="local",
             )
-        self._discard()
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         """After a failure of a task or of the commit."""
-        self._discard()
-
-    def _files(self) -> StagingFiles:
-        return StagingFiles(parse_root(self.uri), self.staging_id)
-
-    def _discard(self) -> None:
-        open_storage(self.uri).objects.delete_tree(f"{STAGING}/{self.staging_id}")
+        open_storage(self.uri).objects.delete_tree(f"{STAGING}/{self.load.files.load_id}")
 
 
-def _mapping(options: Mapping[str, str], catalog: Any) -> TypeMapping:
+def _mapping(options: Mapping[str, str], catalog: Catalog) -> TypeMapping:
     document = chosen.mapping(options)
     if document is not None and "type" not in options:
         only = read_mappings(document, catalog).only
@@ -137,7 +134,9 @@ def _mapping(options: Mapping[str, str], catalog: Any) -> TypeMapping:
         key = chosen.table_key(options, [entity.table_key for entity in catalog.entities])
         named = {} if document is None else {k: v for k, v in document.items() if k not in ("type", "edge")}
         word = "edge" if key.kind == "edge" else "type"
-        only = with_type(read_mappings({word: key.type_name, **named}, catalog), catalog.table(key)).only
+        entity = catalog.table(key)
+        assert entity is not None, "its key was taken from the catalog"
+        only = with_type(read_mappings({word: key.type_name, **named}, catalog), entity).only
     if only is None:
         raise BadRequest("a DataFrame has one mapping, not one per file")
     return only
