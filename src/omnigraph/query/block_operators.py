@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from omnigraph.query.frames import NO_ROW, Frame, Mask, Positions, distinct_rows
-from omnigraph.query.plan import Absent, Either, Keep, Optionally, PlanStep, Traverse
+from omnigraph.query.plan import Absent, Either, Keep, Optionally, PlanStep, Shared, Traverse
 from omnigraph.query.traverse_operators import adjacency_of
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def keep(run: Run, step: Keep, frames: Iterator[Frame]) -> Iterator[Frame]:
 def absent(run: Run, step: Absent, frames: Iterator[Frame]) -> Iterator[Frame]:
     for frame in frames:
         if frame.length:
-            yield frame.where(~_matched(run, step.inner, step.uses, frame))
+            yield frame.where(~_matched(run, step.inner, step.uses, step.shared, frame))
 
 
 def either(run: Run, step: Either, frames: Iterator[Frame]) -> Iterator[Frame]:
@@ -32,27 +32,37 @@ def either(run: Run, step: Either, frames: Iterator[Frame]) -> Iterator[Frame]:
         if not frame.length:
             continue
         found = np.zeros(frame.length, np.bool_)
-        for inner, uses in zip(step.alternatives, step.uses, strict=True):
+        shared = step.shared or (None,) * len(step.alternatives)
+        for inner, uses, same in zip(step.alternatives, step.uses, shared, strict=True):
             rest = np.flatnonzero(~found)
             if not len(rest):
                 break
-            found[rest] = _matched(run, inner, uses, frame.take(rest))
+            found[rest] = _matched(run, inner, uses, same, frame.take(rest))
         yield frame.where(found)
 
 
-def _matched(run: Run, inner: tuple[PlanStep, ...], uses: tuple[str, ...], frame: Frame) -> Mask:
+def _matched(run: Run, inner: tuple[PlanStep, ...], uses: tuple[str, ...], shared: Shared | None, frame: Frame) -> Mask:
     """Which rows the inside makes something of. Rows that agree in what it looks at are asked once."""
     first, places = distinct_rows(frame, uses)
+    if shared is None:
+        return _asked(run, inner, uses, frame, first)[places]
+    by = tuple(frame.columns[name][first] for name in shared.by)
+    answers = run.shared.answers(shared.number, by, lambda rest: _asked(run, inner, uses, frame, first[rest]))
+    return answers[places]
+
+
+def _asked(run: Run, inner: tuple[PlanStep, ...], uses: tuple[str, ...], frame: Frame, first: Positions) -> Mask:
+    """The inside, run for these rows."""
     has_neighbour = _has_neighbour(run, inner, uses, frame, first)
     if has_neighbour is not None:
-        return has_neighbour[places]
+        return has_neighbour
     tag = run.fresh_tag()
     outer = Frame(len(first), {name: frame.columns[name][first] for name in uses})
     outer = outer.with_columns(**{tag: np.arange(len(first), dtype=np.int32)})
     found = np.zeros(len(first), np.bool_)
     for made in run.pipeline(inner, iter([outer])):
         found[made.columns[tag]] = True
-    return found[places]
+    return found
 
 
 def _has_neighbour(

@@ -30,6 +30,7 @@ from omnigraph.query.planner import make_plan
 from omnigraph.query.ranking import Ranking
 from omnigraph.query.residence import Residence, residence
 from omnigraph.query.result import QueryResult
+from omnigraph.query.shared import SharedResults
 from omnigraph.query.statistics import Statistics
 from omnigraph.query.topology_files import TopologyFiles
 from omnigraph.query.view import Asked, Decision, QueryView, decide
@@ -129,7 +130,7 @@ class QueryEngine:
         )
         ranking = Ranking(request.catalog, plan.types, self._embedder, use_index=request.options.use_index)
         evaluation = Evaluation(view, plan.types, request.bound, guard, ranking)
-        run = Run(evaluation, _morsel_rows(plan.query, request.bound), times, plan.weighs)
+        run = Run(evaluation, SharedResults(guard), _morsel_rows(plan.query, request.bound), times, plan.weighs)
         frames = run.pipeline(plan.steps, iter([ONE_ROW]))
         whole = len(plan.steps) == 1 and isinstance(plan.steps[0], ScanNodes) and not plan.steps[0].conditions
         output = Output(plan.query, request.query.columns, evaluation, request.bound, scans_whole=whole)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from omnigraph.language.query.ir import (
     Condition,
@@ -34,6 +34,7 @@ from omnigraph.query.plan import (
     Plan,
     PlanStep,
     ScanNodes,
+    Shared,
     Traverse,
 )
 from omnigraph.query.view import Decision
@@ -54,6 +55,8 @@ class Line:
     seconds: float | None = None
     merges: bool = False
     fan: Fan | None = None
+    shared_with: int | None = None
+    """The number of the step, counted from 1 as they are listed, whose findings this one takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,15 +108,42 @@ def explanation(
     rows: int | None = None,
     peak: int | None = None,
 ) -> Explanation:
-    lines = tuple(_lines(plan.steps, 0, times))
+    lines = tuple(_Listing(times).lines(plan.steps, 0))
     return Explanation(name, decision.mode, decision.reason, lines, _output(plan.query), seconds, rows, peak)
 
 
-def _lines(steps: tuple[PlanStep, ...], depth: int, times: Mapping[int, StepTimes] | None) -> Iterator[Line]:
-    for step in steps:
+@dataclass(slots=True)
+class _Listing:
+    """Lists steps, and remembers which of them showed a sub-pattern first."""
+
+    times: Mapping[int, StepTimes] | None
+    count: int = 0
+    first: dict[int, int] = field(default_factory=dict)
+
+    def lines(self, steps: tuple[PlanStep, ...], depth: int, shared: Shared | None = None) -> Iterator[Line]:
+        """`shared` is the sub-pattern that these steps are; it is said at the first of them."""
+        for place, step in enumerate(steps):
+            self.count += 1
+            own = step.shared if isinstance(step, Traverse | Absent) else None
+            shown = self._first_shown(shared if place == 0 and shared is not None else own)
+            yield self._line(step, depth, shown)
+            if isinstance(step, Absent | Optionally):
+                yield from self.lines(step.inner, depth + 1)
+            elif isinstance(step, Either):
+                each = step.shared or (None,) * len(step.alternatives)
+                for inner, same in zip(step.alternatives, each, strict=True):
+                    yield from self.lines(inner, depth + 1, same)
+
+    def _first_shown(self, shared: Shared | None) -> int | None:
+        if shared is None:
+            return None
+        first = self.first.setdefault(shared.number, self.count)
+        return None if first == self.count else first
+
+    def _line(self, step: PlanStep, depth: int, shared_with: int | None) -> Line:
         operator, detail = _described(step)
-        spent = None if times is None else times.get(id(step), StepTimes())
-        yield Line(
+        spent = None if self.times is None else self.times.get(id(step), StepTimes())
+        return Line(
             depth,
             operator,
             detail,
@@ -122,12 +152,8 @@ def _lines(steps: tuple[PlanStep, ...], depth: int, times: Mapping[int, StepTime
             None if spent is None else spent.seconds,
             step.merges and len(step.live) < 2,
             step.fan if isinstance(step, Traverse | Intersect) else None,
+            shared_with,
         )
-        if isinstance(step, Absent | Optionally):
-            yield from _lines(step.inner, depth + 1, times)
-        elif isinstance(step, Either):
-            for inner in step.alternatives:
-                yield from _lines(inner, depth + 1, times)
 
 
 def _described(step: PlanStep) -> tuple[str, str]:
@@ -208,6 +234,8 @@ def _shown(line: Line) -> str:
     if line.fan is not None and line.fan.degrees is not None:
         degrees = line.fan.degrees
         tail += f", {line.fan.expected:.3g} from each; degrees {degrees.mean:.3g} on average, {degrees.most} at most"
+    if line.shared_with is not None:
+        tail += f", shared with step {line.shared_with}"
     if line.rows is not None:
         tail += f"; {line.rows} rows, {(line.seconds or 0) * 1e3:.3f} ms"
     return f"{text}  [{tail}]"
@@ -221,6 +249,8 @@ def _document(line: Line) -> dict[str, Json]:
         "estimate": round(line.estimate, 3),
         "merges": line.merges,
     }
+    if line.shared_with is not None:
+        document["shared_with"] = line.shared_with
     if line.fan is not None:
         document["fan_out"] = round(line.fan.expected, 3)
         document["degrees"] = None if line.fan.degrees is None else _degrees(line.fan.degrees)

@@ -93,6 +93,10 @@ class Guard:
         if wanted > self.limits.memory_bytes:
             raise ResourceLimitExceeded("query_memory_bytes", self.limits.memory_bytes, wanted)
 
+    def has_room(self, nbytes: int) -> bool:
+        """Whether this much more would fit; for what is kept for speed alone."""
+        return self.held + nbytes <= self.limits.memory_bytes
+
     def hold(self, nbytes: int) -> None:
         """Counts what stays until the query ends."""
         self.require(nbytes)

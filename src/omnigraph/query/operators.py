@@ -22,6 +22,7 @@ from omnigraph.query.plan import (
     Traverse,
 )
 from omnigraph.query.scan_operator import scan
+from omnigraph.query.shared import SharedResults
 from omnigraph.query.traverse_operators import close, intersect, traverse
 
 _OPERATORS: dict[type, Callable[..., Iterator[Frame]]] = {
@@ -49,6 +50,7 @@ class Run:
     """One execution of a plan's steps."""
 
     evaluation: Evaluation
+    shared: SharedResults
     morsel_rows: int = MORSEL_ROWS
     times: dict[int, StepTimes] | None = None
     """By the identity of the step; None when nobody looks."""

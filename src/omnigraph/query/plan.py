@@ -21,6 +21,14 @@ class Fan:
     """None: nothing but the mean is known, as edges per node."""
 
 
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """A part of the plan that occurs more than once: which one, and the outer variables by which it answers."""
+
+    number: int
+    by: tuple[str, ...]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
     """What every step has: the rows expected after it, and the variables that anyone needs after it."""
@@ -86,6 +94,7 @@ class Traverse(Step):
     conditions: tuple[Condition, ...] = ()
     """On the destination alone."""
     fan: Fan | None = None
+    shared: Shared | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,6 +129,7 @@ class Absent(Step):
     inner: tuple[PlanStep, ...]
     uses: tuple[str, ...]
     """The outer variables that the inside looks at; rows that agree in them share an answer."""
+    shared: Shared | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,6 +138,8 @@ class Either(Step):
 
     alternatives: tuple[tuple[PlanStep, ...], ...]
     uses: tuple[tuple[str, ...], ...]
+    shared: tuple[Shared | None, ...] = ()
+    """Per alternative; empty when none is shared."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

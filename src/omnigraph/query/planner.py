@@ -41,6 +41,7 @@ from omnigraph.query.plan import (
     Traverse,
 )
 from omnigraph.query.statistics import Statistics, share
+from omnigraph.query.subpatterns import with_shared
 
 BLOCK_SHARE = 0.5
 """The share of rows that a block usually keeps."""
@@ -52,7 +53,8 @@ def make_plan(query: QueryIR, statistics: Statistics) -> Plan:
     block = _Block(statistics, frozenset(), types, {})
     steps, _ = block.plan(query.pipeline, 1.0)
     merges = (query.grouped or query.distinct) and query.rank is None
-    return Plan(query, with_liveness(steps, variables_of_output(query), merges=merges), types, _weighs(query))
+    live = with_liveness(steps, variables_of_output(query), merges=merges)
+    return Plan(query, with_shared(live, types), types, _weighs(query))
 
 
 def _weighs(query: QueryIR) -> bool:

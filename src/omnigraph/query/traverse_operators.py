@@ -13,6 +13,7 @@ from omnigraph.query.frames import TAG, Frame, Positions, Rows, tags_of
 from omnigraph.query.intersection import common_counts, common_neighbours
 from omnigraph.query.plan import Close, Hop, Intersect, Traverse
 from omnigraph.query.reach import Reached, reach
+from omnigraph.query.shared import Pairs, Relation
 
 if TYPE_CHECKING:
     from omnigraph.query.operators import Run
@@ -27,7 +28,10 @@ def traverse(run: Run, step: Traverse, frames: Iterator[Frame]) -> Iterator[Fram
         known = _where_bound(frame, hop.src_var)
         if not known.length:
             continue
-        if not hop.is_single:
+        related = _related(run, step, known)
+        if related is not None:
+            yield from _along(run, hop, known, related.adjacency, related.places(known.columns[hop.src_var]))
+        elif not hop.is_single:
             yield from _reaching(run, step, known)
         elif _only_counts(step):
             yield _counted(run, step, known)
@@ -83,24 +87,39 @@ def _ends_alone(run: Run, step: Traverse, adjacency: Adjacency, frame: Frame) ->
 
 def _reaching(run: Run, step: Traverse, frame: Frame) -> Iterator[Frame]:
     """Several hops: destinations per distinct source, then per row."""
-    hop = step.hop
-    sources, places = np.unique(frame.columns[hop.src_var], return_inverse=True)
-    order = np.argsort(places, kind="stable")
-    for reached in _reach(run, hop, sources):
-        targets, positions = reached.targets, reached.positions
-        if step.conditions:
-            passing = run.evaluation.passing(step.conditions, hop.dst_var, targets)
-            targets, positions = targets[passing], positions[passing]
+    sources, places = np.unique(frame.columns[step.hop.src_var], return_inverse=True)
+    for positions, targets in _pairs(run, step, sources):
         by_source = np.argsort(positions, kind="stable")
         counts = np.bincount(positions, minlength=len(sources))
         offsets = np.concatenate([[0], np.cumsum(counts)])
-        local = Adjacency(offsets, targets[by_source])
-        ordered = Frame(frame.length, {**frame.columns, TAG + "source": places.astype(np.int32)}, frame.weights)
-        ordered = ordered.take(order)
-        for part in _morsels(run, ordered, local.degrees(ordered.columns[TAG + "source"])):
-            parents, entries = walk(local, part.columns[TAG + "source"])
-            rows = part.take(parents).with_columns(**{hop.dst_var: local.targets[entries]})
-            yield rows.only(frozenset(rows.columns) - {TAG + "source"})
+        yield from _along(run, step.hop, frame, Adjacency(offsets, targets[by_source]), places.astype(np.int32))
+
+
+def _pairs(run: Run, step: Traverse, sources: Rows) -> Iterator[Pairs]:
+    """Every destination that passes, with the position of its source, for parts of the sources at a time."""
+    for positions, targets in (_stepped if step.hop.is_single else _reached)(run, step.hop, sources):
+        if step.conditions:
+            passing = run.evaluation.passing(step.conditions, step.hop.dst_var, targets)
+            targets, positions = targets[passing], positions[passing]
+        yield positions, targets
+
+
+def _along(run: Run, hop: Hop, frame: Frame, local: Adjacency, places: Rows) -> Iterator[Frame]:
+    """The rows of a frame with everything that an adjacency has for them; `places` says where in it."""
+    ordered = Frame(frame.length, {**frame.columns, TAG + "source": places}, frame.weights)
+    ordered = ordered.take(np.argsort(places, kind="stable"))
+    for part in _morsels(run, ordered, local.degrees(ordered.columns[TAG + "source"])):
+        parents, entries = walk(local, part.columns[TAG + "source"])
+        rows = part.take(parents).with_columns(**{hop.dst_var: local.targets[entries]})
+        yield rows.only(frozenset(rows.columns) - {TAG + "source"})
+
+
+def _related(run: Run, step: Traverse, frame: Frame) -> Relation | None:
+    """Where the sources lead to, when another step of the plan walks the same way; None when it is not shared."""
+    if step.shared is None:
+        return None
+    sources = np.unique(frame.columns[step.hop.src_var])
+    return run.shared.relation(step.shared.number, sources, lambda missing: _pairs(run, step, missing))
 
 
 def close(run: Run, step: Close, frames: Iterator[Frame]) -> Iterator[Frame]:
@@ -138,6 +157,19 @@ def _within_reach(run: Run, hop: Hop, frame: Frame) -> Iterator[Frame]:
     for reached in _reach(run, hop, sources):
         hit |= np.isin(wanted, reached.positions << 32 | reached.targets)
     yield frame.where(hit)
+
+
+def _stepped(run: Run, hop: Hop, sources: Rows) -> Iterator[Pairs]:
+    """Where one hop leads to, with the positions of the sources."""
+    adjacency = adjacency_of(run, hop, sources)
+    placed = Frame(len(sources), {"at": np.arange(len(sources), dtype=np.int32), "from": sources})
+    for part in _morsels(run, placed, adjacency.degrees(sources)):
+        parents, entries = walk(adjacency, part.columns["from"])
+        yield part.columns["at"][parents].astype(np.int64), adjacency.targets[entries]
+
+
+def _reached(run: Run, hop: Hop, sources: Rows) -> Iterator[Pairs]:
+    return ((reached.positions, reached.targets) for reached in _reach(run, hop, sources))
 
 
 def _reach(run: Run, hop: Hop, sources: Rows) -> Iterator[Reached]:

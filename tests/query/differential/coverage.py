@@ -8,6 +8,10 @@ from typing import Any
 
 from omnigraph.language import QueryIR
 from omnigraph.language.query.ir import Aggregate, Expand, Filter, Literal, Op, Param, PropAccess
+from omnigraph.language.schema.catalog import Catalog
+from omnigraph.query.plan import Absent, Either, Optionally, PlanStep, Traverse
+from omnigraph.query.planner import make_plan
+from omnigraph.query.statistics import Statistics
 
 EXPECTED = frozenset(
     {
@@ -19,16 +23,32 @@ EXPECTED = frozenset(
         *("one hop", "bounded", "two hops at least", "unbounded", "edge variable", "types differ"),
         *(f"aggregate {word}" for word in ("count", "sum", "avg", "min", "max")),
         *("count distinct", "grouped", "not grouped", "distinct", "order", "several keys", "limit", "offset"),
-        *("limit by parameter", "null parameter"),
+        *("limit by parameter", "null parameter", "shared not", "shared or", "shared traversal"),
     }
 )
 """What a generated test set must contain, or it does not test the language."""
 
 
-def count_features(ir: QueryIR, params: dict[str, Any], counts: Counter[str]) -> None:
+def count_features(ir: QueryIR, catalog: Catalog, params: dict[str, Any], counts: Counter[str]) -> None:
     """Adds what occurs in one query."""
     counts.update(_features(ir))
+    counts.update(set(_shared(make_plan(ir, Statistics(catalog, {}, {})).steps)))
     counts["null parameter"] += any(value is None for value in params.values())
+
+
+def _shared(steps: tuple[PlanStep, ...]) -> Iterator[str]:
+    """Which kinds of step are worked out once for several."""
+    for step in steps:
+        if isinstance(step, Traverse) and step.shared is not None:
+            yield "shared traversal"
+        if isinstance(step, Absent) and step.shared is not None:
+            yield "shared not"
+        if isinstance(step, Either) and any(step.shared):
+            yield "shared or"
+        if isinstance(step, Absent | Optionally):
+            yield from _shared(step.inner)
+        for inner in step.alternatives if isinstance(step, Either) else ():
+            yield from _shared(inner)
 
 
 def _features(ir: QueryIR) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from random import Random
 from typing import Any
@@ -24,13 +25,25 @@ class Var:
         return self.entity.ends is None
 
 
+@dataclass(frozen=True)
+class Piece:
+    """Clauses that were written once and may be written again under other names."""
+
+    clauses: tuple[str, ...]
+    outer: tuple[Var, ...]
+    """What was in scope before them."""
+    made: tuple[Var, ...]
+    """What they added."""
+
+
 class PatternMaker:
     """Writes clauses; the caller keeps the variables in scope, it keeps the parameters that were declared."""
 
     def __init__(self, graph: RandomGraph, rng: Random) -> None:
         self.graph, self.rng = graph, rng
         self.params: dict[str, tuple[str, Any]] = {}
-        self.names = iter([f"v{number}" for number in range(100)])
+        self.names = iter([f"v{number}" for number in range(400)])
+        self.pieces: list[Piece] = []
 
     # --- match ---
 
@@ -43,8 +56,13 @@ class PatternMaker:
     def clause(self, scope: list[Var], depth: int) -> str:
         roll = self.rng.random()
         nodes = [var for var in scope if var.is_node]
+        if self.rng.random() < 0.08 and (same := self.again(scope)):
+            return " ".join(same)
         if roll < 0.34 and nodes:
-            return self.from_bound(scope, nodes)
+            before = tuple(scope)
+            text = self.from_bound(scope, nodes)
+            self.pieces.append(Piece((text,), before, tuple(scope[len(before) :])))
+            return text
         if roll < 0.42 and len(nodes) >= 1:
             return self.closing(scope, nodes)
         if roll < 0.47 and len(nodes) < 3:
@@ -251,7 +269,31 @@ class PatternMaker:
         return text
 
     def inner(self, scope: list[Var], depth: int) -> list[str]:
-        return [self.clause(scope, depth + 1) for _ in range(self.rng.choice([1, 1, 2, 3]))]
+        if self.rng.random() < 0.3 and (same := self.again(scope)):
+            return same
+        before = tuple(scope)
+        clauses = [self.clause(scope, depth + 1) for _ in range(self.rng.choice([1, 1, 2, 3]))]
+        self.pieces.append(Piece(tuple(clauses), before, tuple(scope[len(before) :])))
+        return clauses
+
+    def again(self, scope: list[Var]) -> list[str] | None:
+        """Clauses as before: what they bind under new names, what they look at perhaps another of the same type."""
+        if not self.pieces:
+            return None
+        piece = self.rng.choice(self.pieces)
+        text = "\n".join(piece.clauses)
+        names: dict[str, str] = {}
+        for name in sorted(set(re.findall(r"\$(v\d+)", text))):
+            outer = next((var for var in piece.outer if var.name == name), None)
+            if outer is None:
+                names[name] = next(self.names)
+                continue
+            fitting = [var.name for var in scope if var.entity.name == outer.entity.name]
+            if not fitting:
+                return None
+            names[name] = name if name in fitting and self.rng.random() < 0.6 else self.rng.choice(fitting)
+        scope += [Var(names[var.name], var.entity) for var in piece.made]
+        return re.sub(r"\$(v\d+)", lambda found: f"${names[found[1]]}", text).split("\n")
 
 
 def _braced(clauses: list[str]) -> str:

@@ -45,7 +45,7 @@ def queries_of(graph: RandomGraph, count: int, seen: Counter[str]) -> Iterator[t
             continue
         seen["answered"] += 1
         seen["with rows"] += bool(answered[1].kept)
-        count_features(answered[0], query.given, seen)
+        count_features(answered[0], graph.catalog, query.given, seen)
         yield query, answered[1]
 
 
