@@ -53,6 +53,7 @@ def test_every_stage_of_a_load_ends_with_all_of_its_rows(
     assert all(step.is_done and step.fraction == 1.0 for step in last.values())
     assert (last["decode"].bytes, last["decode"].bytes_total) == (items.size, items.size)
     assert last["decode"].tasks_total == len(items.items) > 4
+    assert (last["index"].tasks_total > 1) is (engine == "spark")  # on executors, one task per index
     assert [step.rows for step in seen if step.stage == "decode"] == sorted(
         step.rows for step in seen if step.stage == "decode"
     )
@@ -76,7 +77,7 @@ def test_rows_of_finished_tasks_are_told_while_others_still_run(spark: Any, tmp_
 
     def listen(step: Progress) -> None:
         seen.append(step)
-        if step.rows == 30 and not step.is_done:
+        if (step.rows, step.tasks, step.tasks_total) == (30, 2, 3):  # rows and tasks come on two ways
             told_early.touch()
 
     items = [(10, None), (20, None), (3, str(told_early))]
@@ -84,7 +85,6 @@ def test_rows_of_finished_tasks_are_told_while_others_still_run(spark: Any, tmp_
     assert run(spark, wait_for, items, stage=stage) == [10, 20, 3]
     assert told_early.exists()
     early = next(step for step in seen if step.rows == 30)
-    assert (early.tasks, early.tasks_total) == (2, 3)
     assert early.fraction == pytest.approx(30 / 33)
     assert (seen[-1].rows, seen[-1].tasks) == (33, 3)
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 from omnigraph.graph.load_progress import LocalReading
 from omnigraph.graph.load_sources import frame_source
 from omnigraph.model.errors import BadRequest
+from omnigraph.model.progress import ProgressListener
 from omnigraph.storage import AcceptedSchema, GraphStorage
 from omnigraph.storage.index_builds import BuildTask, BuiltSegment, build_in_threads
 from omnigraph.write import CommittedView, ItemSource, PreparedLoad, WriteBase, prepare_load
@@ -40,7 +41,9 @@ class LoadRun(Protocol):
     def prepare(self, base: WriteBase) -> PreparedLoad:
         """What the load changes against a base, ready to be committed unless it is refused."""
 
-    def build_indexes(self, tasks: Sequence[BuildTask]) -> Sequence[BuiltSegment]:
+    def build_indexes(
+        self, tasks: Sequence[BuildTask], listener: ProgressListener | None = None
+    ) -> Sequence[BuiltSegment]:
         """Index builds, where this engine runs them."""
 
 
@@ -109,7 +112,9 @@ class LocalRun:
         finally:
             self.seconds["prepare"] = self.seconds.get("prepare", 0.0) + time.perf_counter() - begun
 
-    def build_indexes(self, tasks: Sequence[BuildTask]) -> Sequence[BuiltSegment]:
+    def build_indexes(
+        self, tasks: Sequence[BuildTask], listener: ProgressListener | None = None
+    ) -> Sequence[BuiltSegment]:
         return build_in_threads(tasks)
 
 

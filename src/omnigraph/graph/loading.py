@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -145,14 +146,15 @@ def _indexes(
 
     begun = time.perf_counter()
     try:
-        with told(Stage(name="index", listener=request.progress, rows_total=sum(grown.values()))):
+        with told(Stage(name="index", listener=request.progress, rows_total=sum(grown.values()))) as watch:
             ensure_indices(
                 storage,
                 schema,
                 request.branch,
                 tables=list(grown),
                 actor_id=request.actor_id,
-                build=run.build_indexes,
+                substrings=False,
+                build=partial(run.build_indexes, listener=watch.hear),
             )
     except OmniGraphError as error:
         _log.warning("the load is done, its indexes are not: %s", error)

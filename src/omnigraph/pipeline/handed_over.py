@@ -73,8 +73,7 @@ class StagedSource:
         names = [partition_name(self.load.name, receipt.number) for receipt in self.receipts]
         places = Places.of([FramePartition(name) for name in names], [receipt.span for receipt in self.receipts])
         spilled = SpilledLoad(self.load.files, self.receipts, places, self.load.plan.patch)
-        here: Any = None  # no session: kernels run in this process
-        return LoadJob(storage, here, plan, area, _spilled=(self.load.schema_hash, spilled), **more)
+        return LoadJob(storage, None, plan, area, _spilled=(self.load.schema_hash, spilled), **more)
 
     def unread(self) -> ItemSource:
         """What stands for the input: it was read, and cannot be read for another schema."""

@@ -64,7 +64,8 @@ class LoadJob:
     """One load on one session. `prepare` is what the commit protocol calls, again when it lost a race."""
 
     storage: GraphStorage
-    spark: SparkSession
+    spark: SparkSession | None
+    """None: the kernels run in this process."""
     plan: LoadPlan
     area: StagingArea
     progress: ProgressListener | None = None
@@ -89,9 +90,11 @@ class LoadJob:
         with self._timed("write"):
             return _with(prepared, self.writer.change_set(load, assembly))
 
-    def build_indexes(self, tasks: Sequence[BuildTask]) -> Sequence[BuiltSegment]:
+    def build_indexes(
+        self, tasks: Sequence[BuildTask], listener: ProgressListener | None = None
+    ) -> Sequence[BuiltSegment]:
         """Indexes for what was loaded: a task on the executors for each."""
-        return run(self.spark, build_segment, tasks, stage=Stage(name="index"))
+        return run(self.spark, build_segment, tasks, stage=Stage(name="index", listener=listener))
 
     def committed_files(self) -> frozenset[str]:
         """The data files that the commit made visible; asked after it."""
@@ -130,6 +133,7 @@ class LoadJob:
         if isinstance(source, ItemSource):
             tasks = [DecodeTask(plan, files, number, item) for number, item in enumerate(source.items)]
             return list(source.items), run(self.spark, decode_item, tasks, stage=self._decoding(source.size))
+        assert self.spark is not None, "a DataFrame has its session"
         work = FrameTasks(plan, files, source.to_records, source.name)
         found = collect(self.spark, source.frame, work, stage=self._decoding())
         items: list[SourceItem] = [FramePartition(partition_name(source.name, number)) for number, _ in found]

@@ -77,7 +77,7 @@ class LoadWriter:
     """The last stage of one load. Kept over its attempts."""
 
     storage: GraphStorage
-    spark: SparkSession
+    spark: SparkSession | None
     area: StagingArea
     progress: ProgressListener | None
     written: dict[TableKey, tuple[str, list[WrittenFragment]]] = field(default_factory=dict)

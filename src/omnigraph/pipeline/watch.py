@@ -78,14 +78,18 @@ class Watch:
         done = Amount() if amount_of is None else sum(map(amount_of, results), Amount())
         self.tell(self.tasks_total, done)
 
+    def hear(self, part: Progress) -> None:
+        """Jobs that are a part of the stage: their tasks are its tasks."""
+        self.tell(part.tasks, Amount(), part.tasks_total)
+
 
 @contextmanager
-def told(stage: Stage) -> Iterator[None]:
-    """Tells the beginning and the end of a stage that is one piece of work in this process."""
+def told(stage: Stage) -> Iterator[Watch]:
+    """Tells the beginning and the end of a stage that this process runs, whoever does the work."""
     watch = Watch(stage)
     watch.tell(0, Amount())
-    yield
-    watch.tell(1, Amount(stage.rows_total or 0, stage.bytes_total or 0))
+    yield watch
+    watch.tell(watch.tasks_total, Amount(stage.rows_total or 0, stage.bytes_total or 0))
 
 
 @dataclass(frozen=True, slots=True)
