@@ -5,9 +5,11 @@ from __future__ import annotations
 import io
 import json
 import os
+import pty
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -173,6 +175,35 @@ def test_a_line_that_would_wrap_is_cut() -> None:
     stream = io.StringIO()
     ProgressLine(stream, columns=30)(Progress(stage="write", tasks_total=3, rows_total=90_000))
     assert stream.getvalue() == "\rwrite [----------------------"
+
+
+def seen_at_a_terminal(command: list[str]) -> str:
+    """What a person sees on stderr while a command runs, and after it."""
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=theirs, env=os.environ) as process:
+        os.close(theirs)
+        shown = b""
+        with suppress(OSError):  # how a terminal says that nobody writes to it any more
+            while piece := os.read(ours, 4096):
+                shown += piece
+        assert process.wait(120) == 0, shown
+    os.close(ours)
+    return shown.decode()
+
+
+def test_a_person_at_a_terminal_sees_each_stage_with_its_rows_and_then_a_clean_line(
+    omnigraph: Any, library: Path, desk: Path
+) -> None:
+    command = [sys.executable, "-m", "omnigraph.cli"]
+    shown = seen_at_a_terminal([*command, "load", "--data", "seed.jsonl", "--mode", "append", "lib.omni"])
+    lines = [text.rstrip() for text in shown.split("\r")]
+    assert any(text.startswith("decode [####") and " 9 rows, " in text and "rows/s" in text for text in lines)
+    for stage in ("check", "commit"):
+        assert any(text.startswith(f"{stage} [####") and " 9/9 rows, " in text for text in lines), lines
+    assert lines[-2:] == ["", ""]
+    shown = seen_at_a_terminal([*command, "export", "lib.omni", "--output", "out"])
+    assert "export [########################] 4/4 tasks, 9/9 rows, " in shown
+    assert "[#" not in seen_at_a_terminal([*command, "--quiet", "export", "lib.omni", "--output", "quiet"])
 
 
 def test_nothing_is_drawn_when_stderr_is_no_terminal(omnigraph: Any, shelf: Path) -> None:
