@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from omnigraph.cli.commands.load import format_of
-from omnigraph.cli.progress import ProgressLine
+from omnigraph.cli.progress import ProgressLine, short
 from omnigraph.model.progress import Progress
 
 
@@ -161,11 +161,11 @@ def test_progress_draws_rows_their_rate_and_the_time_left_over_one_line_and_wipe
     drawn = [text.rstrip() for text in stream.getvalue().split("\r")]
     assert drawn == [
         "",
-        "decode [------------------------] 0/4 tasks, 0.0/8.0 MB, 0s",
-        "decode [######------------------] 1/4 tasks, 40,000 rows, 4,000 rows/s, about 30s left",
-        "decode [########################] 4/4 tasks, 90,000 rows, 4,500 rows/s, 20s",
-        "write [################--------] 1/3 tasks, 60,000/90,000 rows, 30,000 rows/s, about 1s left",
-        "index [------------------------] 0/90,000 rows, 0s",
+        "decode [------------] 0/4 tasks, 0/8.0MB, 0s",
+        "decode [###---------] 1/4 tasks, 40.0k rows, 4.0k rows/s, about 30s left",
+        "decode [############] 4/4 tasks, 90.0k rows, 4.5k rows/s, 20s",
+        "write [########----] 1/3 tasks, 60.0k/90.0k rows, 30.0k rows/s, about 1s left",
+        "index [------------] 90.0k rows, 0s",
         "",
         "",
     ]
@@ -173,8 +173,24 @@ def test_progress_draws_rows_their_rate_and_the_time_left_over_one_line_and_wipe
 
 def test_a_line_that_would_wrap_is_cut() -> None:
     stream = io.StringIO()
-    ProgressLine(stream, columns=30)(Progress(stage="write", tasks_total=3, rows_total=90_000))
-    assert stream.getvalue() == "\rwrite [----------------------"
+    ProgressLine(stream, columns=20)(Progress(stage="write", tasks_total=3, rows_total=90_000))
+    assert stream.getvalue() == "\rwrite [------------"
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        (0, "0"),
+        (999, "999"),
+        (1_000, "1.0k"),
+        (12_345, "12.3k"),
+        (999_999, "999k"),
+        (1_250_000, "1.25M"),
+        (2e9, "2.0G"),
+    ],
+)
+def test_numbers_are_short_and_never_rounded_up(number: float, text: str) -> None:
+    assert short(number) == text
 
 
 def seen_at_a_terminal(command: list[str]) -> str:
@@ -202,7 +218,7 @@ def test_a_person_at_a_terminal_sees_each_stage_with_its_rows_and_then_a_clean_l
         assert any(text.startswith(f"{stage} [####") and " 9/9 rows, " in text for text in lines), lines
     assert lines[-2:] == ["", ""]
     shown = seen_at_a_terminal([*command, "export", "lib.omni", "--output", "out"])
-    assert "export [########################] 4/4 tasks, 9/9 rows, " in shown
+    assert "export [############] 4/4 tasks, 9/9 rows, " in shown
     assert "[#" not in seen_at_a_terminal([*command, "--quiet", "export", "lib.omni", "--output", "quiet"])
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -12,18 +12,19 @@ from typing import TYPE_CHECKING, TextIO
 if TYPE_CHECKING:
     from omnigraph.model.progress import Progress
 
-_WIDTH = 24
+_WIDTH = 12
 _REDRAW_S = 0.1
-_MB = 1_000_000
+_COLUMNS_DEFAULT = 80
+_UNITS = ((1_000_000_000, "G"), (1_000_000, "M"), (1_000, "k"))
 
 
 @dataclass(slots=True)
 class ProgressLine:
-    """Draws `decode [######------] 3/6 tasks, 410,000 rows, 102,500 rows/s, about 4s left`; wiped when all is over."""
+    """Draws `decode [######------] 3/6 tasks, 410k rows, 102k rows/s, about 4s left`; wiped when all is over."""
 
     stream: TextIO
     clock: Callable[[], float] = time.monotonic
-    columns: int = field(default_factory=lambda: shutil.get_terminal_size().columns)
+    columns: int = _COLUMNS_DEFAULT
     stage: str = ""
     drawn: float = field(default=-1.0)
     length: int = 0
@@ -60,18 +61,29 @@ def line_of(progress: Progress) -> str:
 def _facts(progress: Progress) -> Iterator[str]:
     if progress.tasks_total > 1:
         yield f"{progress.tasks}/{progress.tasks_total} tasks"
-    if progress.rows_total is not None:
-        yield f"{progress.rows:,}/{progress.rows_total:,} rows"
-    elif progress.rows:
-        yield f"{progress.rows:,} rows"
-    elif progress.bytes_total is not None:  # what is read is known before any row is
-        yield f"{progress.bytes / _MB:,.1f}/{progress.bytes_total / _MB:,.1f} MB"
+    if progress.rows:
+        total = "" if progress.rows_total is None else f"/{short(progress.rows_total)}"
+        yield f"{short(progress.rows)}{total} rows"
+    elif progress.bytes_total is not None:  # what is to be read is known before any row is
+        yield f"{short(progress.bytes)}/{short(progress.bytes_total)}B"
+    elif progress.rows_total is not None:
+        yield f"{short(progress.rows_total)} rows"
     if progress.rows_per_s is not None:
-        yield f"{progress.rows_per_s:,.0f} rows/s"
+        yield f"{short(progress.rows_per_s)} rows/s"
     left = progress.remaining_s
     yield f"{progress.seconds:.0f}s" if left is None or progress.is_done else f"about {left:.0f}s left"
 
 
+def short(number: float) -> str:
+    """Three digits and a unit: `999`, `1.25M`. What it leaves out it leaves off, so that nothing is done too early."""
+    for size, unit in _UNITS:
+        if number >= size:
+            return f"{str(number / size)[:4].rstrip('.')}{unit}"
+    return f"{int(number)}"
+
+
 def progress_line(*, quiet: bool = False) -> ProgressLine | None:
     """A line to draw on, or None when nobody looks at one."""
-    return None if quiet or not sys.stderr.isatty() else ProgressLine(sys.stderr)
+    if quiet or not sys.stderr.isatty():
+        return None
+    return ProgressLine(sys.stderr, columns=os.get_terminal_size(sys.stderr.fileno()).columns or _COLUMNS_DEFAULT)
