@@ -42,6 +42,53 @@ def found(dataset: LanceDataset, query: object, **options: object) -> list[str]:
     return scanner.to_table()["id"].to_pylist()
 
 
+def test_an_n_gram_index_finds_what_a_scan_finds_and_is_left_alone_by_short_texts(tmp_path: Path) -> None:
+    """Why `contains` is given to Lance as it is: the index only proposes, and every proposal is looked at again."""
+    words = [
+        "Straße",
+        "STRASSE",
+        "straße",
+        "漢字かな",
+        "a漢字かb",
+        "cafe\u0301",
+        "café",
+        None,
+        "",
+        "ab",
+        "it's 100%_\\",
+    ]
+    dataset = create(tmp_path / "texts", pa.table({"id": [f"t{n}" for n in range(len(words))], "body": words}))
+    dataset.create_scalar_index("body", "NGRAM")
+    dataset.merge_insert("id").when_matched_update_all().execute(pa.table({"id": ["t0"], "body": ["xstraßex"]}))
+
+    def scanner(part: str, **options: bool) -> lance.LanceScanner:
+        quoted = part.replace("'", "''")
+        return dataset.scanner(columns=["id"], filter=f"contains(body, '{quoted}')", **options)
+
+    for part in (
+        "straße",
+        "Straße",
+        "STR",
+        "漢字か",
+        "字",
+        "a",
+        "ab",
+        "",
+        "afé",
+        "e\u0301",
+        "'s ",
+        "0%_",
+        "\\",
+        "none",
+    ):
+        by_index = sorted(scanner(part).to_table()["id"].to_pylist())
+        assert by_index == sorted(scanner(part, use_scalar_index=False).to_table()["id"].to_pylist()), part
+        expected = [f"t{n}" for n, word in enumerate(["xstraßex", *words[1:]]) if word is not None and part in word]
+        assert by_index == sorted(expected), part
+    assert "ScalarIndexQuery" in scanner("straße").explain_plan()
+    assert "ScalarIndexQuery" not in scanner("ab").explain_plan()
+
+
 # --- columns ----------------------------------------------------------------------------------------------
 
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from omnigraph.model.errors import Internal
 from omnigraph.model.identifiers import TableKey
 from omnigraph.model.types import INTEGER_BOUNDS, PropType, Scalar
-from omnigraph.storage import All, AnyOf, Compare, IsNull, Not, OneOf, Predicate, Table, TablePin
+from omnigraph.storage import All, AnyOf, Compare, Contains, IsNull, Not, OneOf, Predicate, Table, TablePin
 from omnigraph.storage.arrow_types import arrow_type
 from omnigraph.storage.predicates import Operator, Value, identifier, one_of, to_sql
 
@@ -70,6 +70,8 @@ def holds(predicate: Predicate, row: Row) -> bool | None:
             return False
         case OneOf(column, values):
             return None if row[column] is None else _order(row[column]) in [_order(value) for value in values]
+        case Contains(column, text):
+            return None if row[column] is None else text in row[column]
         case IsNull(column):
             return row[column] is None
         case All(parts):
@@ -96,6 +98,11 @@ def _f32(value: float) -> float:
     return float(struct.unpack("f", struct.pack("f", value))[0])
 
 
+def _one_nan(value: float) -> float:
+    """Nothing stores a NaN with a sign, and no literal can name it."""
+    return math.nan if math.isnan(value) else value
+
+
 def values_of(scalar: Scalar) -> st.SearchStrategy[Any]:
     match scalar:
         case Scalar.STRING:
@@ -107,9 +114,9 @@ def values_of(scalar: Scalar) -> st.SearchStrategy[Any]:
         case Scalar.BOOL:
             return st.booleans()
         case Scalar.F32:
-            return st.sampled_from([0.0, -0.0, 1.5, math.inf, -math.inf, math.nan]) | st.floats(width=32)
+            return st.sampled_from([0.0, -0.0, 1.5, math.inf, -math.inf, math.nan]) | st.floats(width=32).map(_one_nan)
         case Scalar.F64:
-            return st.sampled_from([0.0, -0.0, 0.1, math.inf, -math.inf, math.nan, 5e-324]) | st.floats()
+            return st.sampled_from([0.0, -0.0, 0.1, math.inf, -math.inf, math.nan, 5e-324]) | st.floats().map(_one_nan)
         case Scalar.DATE:
             return st.integers(-800_000, 3_000_000) | st.sampled_from([0, -1, 19_000])
         case Scalar.DATETIME:
@@ -132,11 +139,15 @@ def leaves(draw: st.DrawFn, rows: list[Row]) -> Predicate:
     column = scalar.value
     present = [row[column] for row in rows if row[column] is not None]
     value = (st.sampled_from(present) | values_of(scalar)) if present else values_of(scalar)
-    match draw(st.sampled_from(["compare", "compare", "one_of", "null"])):
+    match draw(st.sampled_from(["compare", "compare", "one_of", "contains", "null"])):
         case "compare":
             return Compare(column, draw(OPERATORS), draw(value))
         case "one_of":
             return OneOf(column, tuple(draw(st.lists(value, max_size=3))))
+        case "contains":
+            texts = [row["String"][part:] for row in rows if row["String"] for part in range(3)]
+            known = st.sampled_from(texts) if texts else st.nothing()
+            return Contains("String", draw(known | values_of(Scalar.STRING)))
         case _:
             return IsNull(column)
 

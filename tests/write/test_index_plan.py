@@ -12,6 +12,7 @@ from omnigraph.write.index_plan import (
     EXACT_VECTORS_MAX,
     LOOKUP_ROWS_MIN,
     SEGMENTS_MAX,
+    SUBSTRING_ROWS_MIN,
     plan_indexes,
     wanted_indexes,
 )
@@ -55,6 +56,13 @@ SMALL = {
 
 def test_names_and_kinds_are_those_that_the_format_knows() -> None:
     assert named(10) == SMALL
+
+
+def test_indexed_texts_get_an_index_for_parts_of_them_when_a_search_would_be_slow() -> None:
+    assert "NGRAM" not in {kind for _, kind in named(SUBSTRING_ROWS_MIN - 1).values()}
+    grams = {name: column for name, (column, kind) in named(SUBSTRING_ROWS_MIN).items() if kind == "NGRAM"}
+    assert grams == {"title_ngram_idx": "title"}, "neither keys, nor enums, nor what is only unique"
+    assert {spec.kind for spec in wanted_indexes(CITES, 10**9)} == {"BTREE"}
 
 
 def test_texts_get_an_index_for_equality_when_the_table_is_large() -> None:

@@ -13,7 +13,7 @@ from omnigraph.model.types import Scalar
 from omnigraph.model.values import canonical_text
 from omnigraph.query.comparisons import fit
 from omnigraph.query.constants import beside, constant
-from omnigraph.storage import AnyOf, Compare, IsNull, Not, OneOf, Predicate
+from omnigraph.storage import AnyOf, Compare, Contains, IsNull, Not, OneOf, Predicate
 from omnigraph.storage.arrow_types import arrow_type
 
 _SWAPPED = {"eq": "eq", "ne": "ne", "lt": "gt", "gt": "lt", "le": "ge", "ge": "le"}
@@ -58,6 +58,8 @@ def predicate_of(condition: Condition, variable: str, schema: pa.Schema, bound: 
     access, op, value = compared
     if access.type.is_list or access.type.is_vector or access.type.is_blob:
         return None
+    if op == "string_contains":
+        return Contains(access.property, value) if isinstance(value, str) else _NOTHING
     if op == "in":
         if not isinstance(value, list) or len(value) > PUSHED_LIST_MAX:
             return None
@@ -75,6 +77,8 @@ def _sides(condition: Condition, bound: BoundParams) -> tuple[PropAccess, str, A
     match condition:
         case InList(value=PropAccess() as access, members=(Literal() | Param()) as members):
             return access, "in", beside(constant(members, bound), access)
+        case Filter(left=PropAccess() as access, op="string_contains", right=(Literal() | Param()) as right):
+            return access, "string_contains", constant(right, bound)
         case Filter(left=PropAccess() as access, op=op, right=(Literal() | Param()) as right) if op in _SIGNS:
             return access, op, beside(constant(right, bound), access)
         case Filter(left=(Literal() | Param()) as left, op=op, right=PropAccess() as access) if op in _SIGNS:

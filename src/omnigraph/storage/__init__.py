@@ -11,7 +11,7 @@ from omnigraph.storage.leases import HeldLeases
 from omnigraph.storage.manifest import BranchIdentifier, BranchRef, LoadedManifest, StagedRows
 from omnigraph.storage.manifest_rows import GraphCommit, TableRegistration, TableTombstone, TableVersion
 from omnigraph.storage.manifest_state import ManifestState, TablePin
-from omnigraph.storage.predicates import All, AnyOf, Compare, IsNull, Not, OneOf, Predicate
+from omnigraph.storage.predicates import All, AnyOf, Compare, Contains, IsNull, Not, OneOf, Predicate
 from omnigraph.storage.publish import (
     HeadIs,
     Lineage,
@@ -45,6 +45,7 @@ __all__ = [
     "BranchRef",
     "ChangedRows",
     "Compare",
+    "Contains",
     "ContractFiles",
     "Durability",
     "FragmentState",

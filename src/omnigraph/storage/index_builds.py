@@ -25,7 +25,7 @@ from omnigraph.storage.index_probes import as_literals
 from omnigraph.storage.lance_errors import translated
 from omnigraph.storage.lance_session import Handles, LanceOperation, Transaction
 from omnigraph.storage.manifest_state import TablePin
-from omnigraph.storage.predicates import IsNull, Not, OneOf, to_sql
+from omnigraph.storage.predicates import Contains, IsNull, Not, OneOf, to_sql
 from omnigraph.storage.scratch import scratch_copy
 from omnigraph.storage.search import vector_ranked
 from omnigraph.storage.staging import IndexSpec, StagedEffect, segments_named, staged_effect
@@ -121,9 +121,10 @@ def why_broken(table: Table, index: ExistingIndex) -> str | None:
         elif index.kind.startswith("IVF"):
             size = table.schema.field(column).type.list_size
             vector_ranked(table, column, np.ones(size, np.float32), 1, None)
-        elif index.kind == "BTREE":
+        elif index.kind in ("BTREE", "NGRAM"):
             for batch in table.scan([column], Not(IsNull(column)), limit=1, use_index=False):
-                table.count(OneOf(column, tuple(as_literals(pa.chunked_array([batch[column]])))))
+                [value] = as_literals(pa.chunked_array([batch[column]]))
+                table.count(Contains(column, value + "   ") if index.kind == "NGRAM" else OneOf(column, (value,)))
     except OmniGraphError as error:
         return str(error)
     return None

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.storage.lance_errors import translated
-from omnigraph.storage.predicates import Compare, Not, OneOf, Predicate, to_sql
+from omnigraph.storage.predicates import Compare, Contains, Not, OneOf, Predicate, to_sql
 from omnigraph.storage.tables import IndexInfo, Table
 
 SAMPLE_ROWS = 256
@@ -18,6 +18,9 @@ SAMPLE_ROWS = 256
 SEARCHES = 8
 """So many of them are searched for through a text or vector index."""
 
+NGRAM_LENGTH = 3
+"""Lance's n-gram index knows pieces of so many letters."""
+SUBSTRING_LENGTH = 6
 _WORD = re.compile(r"[A-Za-z]{6,40}")  # longer than every stop word, and not beyond what is indexed
 
 
@@ -32,6 +35,8 @@ def probe_index(table: Table, index: IndexInfo) -> str | None:
     kind = index.kind.upper()
     if kind == "BTREE":
         return _probe_lookup(table, column, sample)
+    if kind == "NGRAM":
+        return _probe_substrings(table, column, sample)
     if kind == "INVERTED":
         return _probe_text(table, column, sample)
     if kind.startswith("IVF"):
@@ -71,6 +76,17 @@ def _probe_lookup(table: Table, column: str, sample: pa.Table) -> str | None:
         by_index, by_scan = (_row_ids(table, predicate, use_index=use) for use in (True, False))
         if not by_index.equals(by_scan):
             return f"{what} finds {len(by_index)} rows through the index and {len(by_scan)} by a scan"
+    return None
+
+
+def _probe_substrings(table: Table, column: str, sample: pa.Table) -> str | None:
+    """Parts of sampled texts, and what is not there; shorter ones than the index knows are not asked of it."""
+    parts = [text[len(text) // 3 :][:SUBSTRING_LENGTH] for text in sample[column].to_pylist()]
+    chosen = [part for part in dict.fromkeys(parts) if len(part) >= NGRAM_LENGTH][:SEARCHES]
+    for part in [*chosen, "\x01\x02\x03"]:
+        by_index, by_scan = (_row_ids(table, Contains(column, part), use_index=use) for use in (True, False))
+        if not by_index.equals(by_scan):
+            return f"'{part}' is in {len(by_index)} texts through the index and in {len(by_scan)} by a scan"
     return None
 
 

@@ -38,6 +38,14 @@ class OneOf:
 
 
 @dataclass(frozen=True, slots=True)
+class Contains:
+    """The text of a column has this text in it, byte by byte; a NULL column is never a match."""
+
+    column: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class IsNull:
     column: str
 
@@ -61,7 +69,7 @@ class Not:
     part: Predicate
 
 
-Predicate = Compare | OneOf | IsNull | All | AnyOf | Not
+Predicate = Compare | OneOf | Contains | IsNull | All | AnyOf | Not
 
 
 def one_of(column: str, values: Sequence[Value]) -> OneOf:
@@ -78,6 +86,8 @@ def to_sql(predicate: Predicate, schema: pa.Schema) -> str:
         case OneOf(column, values):
             kind = _type(schema, column)
             return f"{identifier(column)} IN ({', '.join(literal(value, kind) for value in values)})"
+        case Contains(column, text):
+            return f"contains({identifier(column)}, {literal(text, pa.string())})"
         case IsNull(column):
             return f"{identifier(column)} IS NULL"
         case All(parts):

@@ -16,6 +16,9 @@ from omnigraph.storage.index_builds import ExistingIndex, IndexBuild
 
 LOOKUP_ROWS_MIN = 10_000
 """From so many rows on, texts that are indexed or unique get an index for equality beside the one for words."""
+SUBSTRING_ROWS_MIN = 1_000_000
+"""From so many rows on, texts that are indexed get an n-gram index for `contains`. Building one took 11 s for 100,000
+short texts and 18 s for 1,000,000. A search took 1 ms instead of 8 among the former, 8 ms instead of 80 among these."""
 EXACT_VECTORS_MAX = 1_000_000
 """Up to so many rows a vector index is exact: one partition, every vector as it is."""
 PARTITION_VECTORS = 4096
@@ -24,6 +27,8 @@ SEGMENTS_MAX = 16
 
 PART_ROWS = 16_000_000
 """A lookup index over more rows is built in parts, each a segment, so that several machines can work at it."""
+SUBSTRING_PART_ROWS = 1_000_000
+"""The same for an n-gram index, whose building takes fifty times as long."""
 PARTS_MAX = 8
 
 Action = Literal["build", "extend", "rebuild"]
@@ -38,7 +43,9 @@ class IndexWork:
     rows: int
 
 
-def wanted_indexes(entity: NodeType | EdgeType, rows: int) -> tuple[IndexSpec, ...]:
+def wanted_indexes(
+    entity: NodeType | EdgeType, rows: int, substring_rows_min: int = SUBSTRING_ROWS_MIN
+) -> tuple[IndexSpec, ...]:
     """What the declaration of a type asks for. Lists, blobs, edge properties and several columns at once get none."""
     if isinstance(entity, EdgeType):
         return tuple(IndexSpec(column, "BTREE", f"{column}_idx") for column in ("id", "src", "dst"))
@@ -53,7 +60,14 @@ def wanted_indexes(entity: NodeType | EdgeType, rows: int) -> tuple[IndexSpec, .
             spec = _for_equality(columns[0], entity.by_name[columns[0]].type, rows)
             if spec is not None:
                 wanted.setdefault((spec.column, spec.kind), spec)
+    for columns in entity.indices if rows >= substring_rows_min else ():
+        if len(columns) == 1 and columns != entity.key and _is_text(entity.by_name[columns[0]].type):
+            wanted[columns[0], "NGRAM"] = IndexSpec(columns[0], "NGRAM", f"{columns[0]}_ngram_idx")
     return tuple(wanted.values())
+
+
+def _is_text(kind: PropType) -> bool:
+    return kind.scalar is Scalar.STRING and not (kind.is_enum or kind.is_list or kind.is_blob or kind.is_vector)
 
 
 def _for_search(column: str, kind: PropType, rows: int) -> IndexSpec | None:
@@ -62,7 +76,7 @@ def _for_search(column: str, kind: PropType, rows: int) -> IndexSpec | None:
         return None
     if kind.is_vector:
         return _for_vectors(column, name, rows)
-    if kind.scalar is Scalar.STRING and not kind.is_enum:
+    if _is_text(kind):
         return IndexSpec(column, "INVERTED", name)
     return IndexSpec(column, "BTREE", name)
 
@@ -76,7 +90,7 @@ def _for_vectors(column: str, name: str, rows: int) -> IndexSpec:
 def _for_equality(column: str, kind: PropType, rows: int) -> IndexSpec | None:
     if kind.is_list or kind.is_blob or kind.is_vector:
         return None
-    if kind.scalar is Scalar.STRING and not kind.is_enum:
+    if _is_text(kind):
         return IndexSpec(column, "BTREE", f"{column}_btree_idx") if rows >= LOOKUP_ROWS_MIN else None
     return IndexSpec(column, "BTREE", f"{column}_idx")
 
@@ -123,10 +137,11 @@ def plan_indexes(
 
 
 def split_build(build: IndexBuild, rows: Mapping[int, int]) -> tuple[IndexBuild, ...]:
-    """A build as parts of about equal size over whole fragments. Only a lookup index is the same in parts: a text
-    index counts words per segment, an approximate vector index trains on what it is given."""
+    """A build as parts of about equal size over whole fragments. Only an index that looks up is the same in parts: one
+    of words counts them per segment, an approximate one of vectors trains on what it is given."""
     total = sum(rows[number] for number in build.fragments)
-    count = min(PARTS_MAX, len(build.fragments), -(-total // PART_ROWS)) if build.spec.kind == "BTREE" else 1
+    part_rows = {"BTREE": PART_ROWS, "NGRAM": SUBSTRING_PART_ROWS}.get(build.spec.kind, total)
+    count = min(PARTS_MAX, len(build.fragments), -(-total // max(1, part_rows)))
     if count <= 1:
         return (build,)
     parts: list[list[int]] = [[] for _ in range(count)]

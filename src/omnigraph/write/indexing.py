@@ -6,6 +6,7 @@ commit is tried again, so a busy branch costs the builder some patience and its 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -13,7 +14,7 @@ from typing import Literal
 
 from omnigraph.language import Catalog
 from omnigraph.language.schema.catalog import EdgeType, NodeType
-from omnigraph.model.errors import Conflict, TypeNotFound
+from omnigraph.model.errors import BadRequest, Conflict, TypeNotFound
 from omnigraph.model.identifiers import MAIN, TableKey, new_ulid
 from omnigraph.storage import AcceptedSchema, GraphCommit, GraphStorage, IndexSpec, StagedEffect, Table, TablePin
 from omnigraph.storage.bulk_staging import written_paths
@@ -38,12 +39,21 @@ from omnigraph.storage.staging_area import StagingArea, staging_area
 from omnigraph.write.changes import ChangeSet, StagedWork
 from omnigraph.write.commit import WriteBase
 from omnigraph.write.composite_keys import refuse_foreign_ids
-from omnigraph.write.index_plan import Action, IndexWork, existing_for, plan_indexes, split_build, wanted_indexes
+from omnigraph.write.index_plan import (
+    SUBSTRING_ROWS_MIN,
+    Action,
+    IndexWork,
+    existing_for,
+    plan_indexes,
+    split_build,
+    wanted_indexes,
+)
 from omnigraph.write.upkeep import publish_upkeep
 
 Builder = Callable[[Sequence[BuildTask]], Sequence[BuiltSegment]]
 """Does builds, in any order and place; the results in the order of the tasks."""
 IndexState = Literal["ready", "partial", "pending", "broken"]
+SUBSTRING_ROWS_VARIABLE = "OMNIGRAPH_SUBSTRING_INDEX_ROWS"
 NO_VECTOR = "no row has a vector yet"
 NO_ROWS = "the table has no rows yet"
 INHERITED = "the branch reads the table of another branch; build there"
@@ -95,14 +105,16 @@ def ensure_indices(
     tables: Sequence[str] | None = None,
     actor_id: str | None = None,
     build: Builder = build_in_threads,
+    substrings: bool = True,
 ) -> IndexReport:
     """Builds what is missing and extends what is stale, all tables in one commit; does nothing when nothing is.
 
     `tables` narrows it to some type keys (`node:Person`). Tables that the branch only inherits are left to their owner.
-    `build` runs the builds: in threads of this process, or on executors.
+    `build` runs the builds: in threads of this process, or on executors. Without `substrings` an n-gram index that is
+    missing stays so: it takes minutes.
     """
     only = None if tables is None else [TableKey.parse(key) for key in tables]
-    with _Upkeep(storage, branch, only, build) as upkeep:
+    with _Upkeep(storage, branch, only, build, substrings) as upkeep:
         commit, conflict = publish_upkeep(
             storage,
             schema,
@@ -121,6 +133,14 @@ def ensure_indices(
         pending=tuple(one for one in status if one.state != "ready" and upkeep.covers(one.type)),
         conflict=conflict,
     )
+
+
+def substring_rows_min() -> int:
+    """`OMNIGRAPH_SUBSTRING_INDEX_ROWS`, or the default."""
+    text = os.environ.get(SUBSTRING_ROWS_VARIABLE, "")
+    if text and not text.isdecimal():
+        raise BadRequest(f"{SUBSTRING_ROWS_VARIABLE} is a number of rows, got '{text}'")
+    return int(text) if text else SUBSTRING_ROWS_MIN
 
 
 def index_status(
@@ -151,6 +171,7 @@ class _Upkeep:
     branch: str
     only: list[TableKey] | None
     build: Builder
+    substrings: bool
     committed: bool = False
     built: list[BuiltIndex] = field(default_factory=list)
     _segments: dict[TableKey, tuple[BuiltSegments, list[BuiltIndex]]] = field(default_factory=dict)
@@ -184,7 +205,7 @@ class _Upkeep:
             if entity is None or not self.covers(str(key)) or not owns(pin, base.branch) or not pin.row_count:
                 continue
             table = self.storage.tables.open(pin)
-            wanted = index_work(table, entity)
+            wanted = self._work(table, entity)
             work = StagedWork(key, self._stager(entity))
             if not wanted or is_foreign(self.storage, pins, catalog, work):
                 continue
@@ -193,6 +214,10 @@ class _Upkeep:
                 waiting.append((table, wanted))
         self._build(waiting)
         return ChangeSet(works=tuple(works))
+
+    def _work(self, table: Table, entity: NodeType | EdgeType) -> tuple[IndexWork, ...]:
+        works = index_work(table, entity)
+        return works if self.substrings else tuple(work for work in works if work.build.spec.kind != "NGRAM")
 
     def _is_built(self, table: Table) -> bool:
         known = self._segments.get(table.pin.table_key)
@@ -214,7 +239,7 @@ class _Upkeep:
         def stage(pin: TablePin) -> StagedEffect | None:
             table = self.storage.tables.open(pin)
             if not self._is_built(table):
-                works = index_work(table, entity)
+                works = self._work(table, entity)
                 if not works:
                     return None
                 self._build([(table, works)])
@@ -250,7 +275,7 @@ def index_work(table: Table, entity: NodeType | EdgeType) -> tuple[IndexWork, ..
     """What is to be done about the indexes of a table."""
     rows = {state.number: state.rows for state in fragment_states(table)}
     existing = existing_indexes(table)
-    wanted = wanted_indexes(entity, table.pin.row_count)
+    wanted = wanted_indexes(entity, table.pin.row_count, substring_rows_min())
     asked = [index for spec in wanted if (index := existing_for(spec, existing)) is not None]
     broken = [index.name for index in asked if why_broken(table, index) is not None or is_worn(table, index)]
     texts = [index.fragments for index in asked if index.kind == "INVERTED"]
@@ -271,7 +296,7 @@ def _is_trainable(table: Table, work: IndexWork) -> bool:
 def _status(table: Table, entity: NodeType | EdgeType, *, owned: bool) -> list[IndexStatus]:
     fragments = {state.number: state.rows for state in fragment_states(table)}
     existing = existing_indexes(table)
-    wanted = wanted_indexes(entity, table.pin.row_count)
+    wanted = wanted_indexes(entity, table.pin.row_count, substring_rows_min())
     found = [_wanted_status(table, spec, existing_for(spec, existing), fragments, owned=owned) for spec in wanted]
     asked = {index.name for spec in wanted if (index := existing_for(spec, existing)) is not None}
     for index in existing:
