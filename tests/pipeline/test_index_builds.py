@@ -14,6 +14,7 @@ from pyspark import cloudpickle
 
 from omnigraph.graph import Graph, loading
 from omnigraph.storage.index_builds import BuildTask, BuiltSegment, build_segment
+from omnigraph.write.indexing import SUBSTRING_ROWS_VARIABLE
 from support.leftovers import nothing_is_left
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
@@ -73,6 +74,13 @@ def test_a_load_on_a_branch_indexes_what_the_branch_owns(graph: Graph, spark: An
     assert {(one.state, one.rows_indexed) for one in graph.indexes()} == {("ready", 30)}
     assert graph.verify().ok
     assert nothing_is_left(graph)
+
+
+def test_a_load_leaves_an_index_that_takes_minutes_to_upkeep(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(SUBSTRING_ROWS_VARIABLE, "10")
+    graph.load(rows(0, 40), mode="append", engine="local")
+    assert {one.name for one in graph.indexes() if one.state != "ready"} == {"t_ngram_idx"}
+    assert {one.name for one in graph.ensure_indices().built} == {"t_ngram_idx"}
 
 
 def test_builders_that_die_neither_fail_the_load_nor_leave_anything(
