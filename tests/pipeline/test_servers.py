@@ -100,6 +100,7 @@ def test_an_attached_connect_session_loads_reads_and_writes_as_a_classic_one_doe
     assert seen["decode"] == {"rows": len(here), "tasks": FILES, "tasks_total": FILES}
     assert seen["read"] == sorted(f"p{file}-{n}" for file in range(FILES) for n in range(PEOPLE))
     assert seen["joined"] == FILES * PEOPLE
+    assert (seen["interrupted"], seen["goes_on"]) == (True, 3)
     assert seen["refused"] == "ValidationFailed: 1"
     added = [{"type": "P", "data": {"id": k, "k": k, "n": n}} for k, n in (("frame", 1), ("saved", 2))]
     assert exported(graph) == sorted([*here, *added], key=str)

@@ -20,7 +20,7 @@ from omnigraph.pipeline.java import (
     class_archive,
     require_java,
 )
-from omnigraph.pipeline.run import SparkJobFailed, run
+from omnigraph.pipeline.run import SparkJobFailed, hint_for, reason_of, run
 from omnigraph.pipeline.session import normal_master, require_reachable, running_session, session
 from omnigraph.pipeline.watch import Stage
 
@@ -135,6 +135,26 @@ def test_results_come_in_the_order_of_their_items(spark: Any) -> None:
 def test_a_failing_kernel_says_why_and_in_which_stage(spark: Any) -> None:
     with pytest.raises(SparkJobFailed, match=r"the stage 'parse' failed on Spark: .*invalid literal"):
         run(spark, int, ["1", "x"], stage=Stage(name="parse"))
+
+
+@pytest.mark.parametrize(
+    ("text", "reason", "is_told"),
+    [
+        (
+            "Job aborted\nTraceback:\n  File x\nModuleNotFoundError: No module named 'omnigraph'\n\tat x.scala",
+            None,
+            True,
+        ),
+        ('java.io.IOException: Cannot run program "/opt/python": error=2', None, True),
+        ("Traceback:\nValueError: invalid literal", "ValueError: invalid literal", False),
+    ],
+)
+def test_executors_without_our_python_are_told_from_kernels_that_fail(
+    text: str, reason: str | None, is_told: bool
+) -> None:
+    found = reason_of(RuntimeError(text))
+    assert reason is None or found == reason
+    assert (hint_for(found) is not None) is is_told
 
 
 def test_a_kernel_that_refuses_on_purpose_is_heard_in_its_own_words(spark: Any) -> None:

@@ -3,14 +3,61 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
 
+import pyarrow as pa
 from pyspark.sql import SparkSession
 
 import omnigraph.spark as ogs
 from omnigraph.graph import Graph
 from omnigraph.model.progress import Progress
 from omnigraph.write import ValidationFailed
+
+WAIT_S_MAX = 120.0
+
+
+@dataclass(frozen=True)
+class Endless:
+    """Work that only ends when a file appears, or after a while."""
+
+    stop: str
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for _ in batches:
+            deadline = time.monotonic() + WAIT_S_MAX
+            while not os.path.exists(self.stop) and time.monotonic() < deadline:
+                time.sleep(0.05)
+            yield pa.record_batch({"k": ["late"]})
+
+
+@dataclass
+class CtrlC:
+    """A person who presses it once, when something is told of the work."""
+
+    pressed: bool = False
+
+    def __call__(self, _: Progress) -> None:
+        if not self.pressed:
+            self.pressed = True
+            os.kill(os.getpid(), signal.SIGINT)
+
+
+def interrupted(spark: SparkSession, graph: Graph, stop: str) -> bool:
+    """Whether Ctrl-C ended a load that would not have ended by itself."""
+    frame = spark.range(1).mapInArrow(Endless(stop), "k string")
+    try:
+        ogs.load(frame, graph, mode="append", type="P", progress=CtrlC())
+    except KeyboardInterrupt:
+        return True
+    finally:
+        Path(stop).touch()
+    return False
 
 
 def main() -> None:
@@ -36,6 +83,8 @@ def main() -> None:
     frame = spark.createDataFrame([("saved", 2)], "k string, n int")
     frame.write.format("omnigraph").mode("append").option("type", "P").save(uri)
     seen = {
+        "interrupted": interrupted(spark, graph, f"{folder}-stop"),
+        "goes_on": spark.range(3).count(),
         "session": type(spark).__module__,
         "engine": loaded.engine,
         "decode": {"rows": decoded.rows, "tasks": decoded.tasks, "tasks_total": decoded.tasks_total},

@@ -24,7 +24,7 @@ def engine_options(command: Callable[..., Any]) -> Callable[..., Any]:
             click.option(
                 "--spark",
                 metavar="MASTER",
-                help="The Spark master, such as local[4] or spark://host:7077 [env: OMNIGRAPH_SPARK].",
+                help="The Spark master: local[4], spark://host:7077, sc://host … [env: OMNIGRAPH_SPARK].",
             ),
         )
     ):

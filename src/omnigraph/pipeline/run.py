@@ -87,7 +87,10 @@ def collect(spark: SparkSession, frame: DataFrame, work: Work, *, stage: Stage) 
         try:
             rows = _interruptible(spark, group, watch, tasks.collect)
         except Exception as error:
-            raise SparkJobFailed(_reason(stage.name, error), log_tail() or None) from error
+            reason = reason_of(error)
+            raise SparkJobFailed(
+                f"the stage '{stage.name}' failed on Spark: {reason}", hint_for(reason) or log_tail() or None
+            ) from error
     results = []
     for row in sorted(rows, key=lambda row: row["number"]):
         result = pickle.loads(bytes(row["result"]))
@@ -207,8 +210,18 @@ def _cancel(spark: SparkSession, group: str) -> None:
         context.cancelJobGroup(group)
 
 
-def _reason(stage_name: str, error: Exception) -> str:
-    """The sentence of a failed job: the last line of the worker's traceback, where there is one."""
+def reason_of(error: Exception) -> str:
+    """Why a job failed: the last line of the worker's traceback, where there is one."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     from_python = [line for line in lines if line.partition(":")[0].isidentifier() or "Error:" in line]
-    return f"the stage '{stage_name}' failed on Spark: {(from_python or lines or [type(error).__name__])[-1]}"
+    return (from_python or lines or [type(error).__name__])[-1]
+
+
+def hint_for(reason: str) -> str | None:
+    """What to do about failures that every new cluster shows once."""
+    if "No module named" in reason or "PYTHON_VERSION_MISMATCH" in reason or "Cannot run program" in reason:
+        return (
+            "executors need this Python version with omnigraph installed: "
+            "set PYSPARK_PYTHON to a program that every one of them has"
+        )
+    return None
