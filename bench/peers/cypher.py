@@ -11,9 +11,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from bench.peers.data import BenchData
-from bench.peers.harness import Ask
+from bench.peers.harness import Ask, memory_limit_mb
 from bench.peers.workloads import AGE_FROM, CITY, OLD
 
+POOL_PERCENT = 75
+"""Of its memory, for pages and intermediate results; as much as these engines take of a machine by themselves."""
 SEEDED = "MATCH (p:Person {name: $n})"
 MANY = "MATCH (p:Person) WHERE p.name IN $seeds WITH p MATCH (p)"
 POINT = f"{SEEDED} RETURN p.name, p.age"
@@ -95,4 +97,5 @@ class Cypher:
 
     def _connection(self, data: BenchData) -> Any:
         engine = importlib.import_module(self.package)
-        return engine.Connection(engine.Database(str(data.store(self.package))))
+        pool = memory_limit_mb() * 1024 * 1024 * POOL_PERCENT // 100
+        return engine.Connection(engine.Database(str(data.store(self.package)), buffer_pool_size=pool))

@@ -29,19 +29,25 @@ WORDS = [
 
 @dataclass(frozen=True)
 class Size:
-    """A graph by its number of people and edges; only small ones carry vectors."""
+    """A graph by its number of people and edges, and the seconds that a question may take on it."""
 
     name: str
     people: int
     edges: int
-    vectors: bool
+    limit_s: float
 
 
 SIZES = {
-    "quick": Size("quick", 5_000, 50_000, vectors=True),
-    "small": Size("small", 100_000, 2_000_000, vectors=True),
-    "large": Size("large", 1_000_000, 10_000_000, vectors=False),
+    size.name: size
+    for size in (
+        Size("quick", 5_000, 50_000, 60.0),
+        Size("small", 100_000, 2_000_000, 60.0),
+        Size("middle", 200_000, 2_000_000, 20.0),
+        Size("large", 1_000_000, 10_000_000, 20.0),
+    )
 }
+EDITION = "2"
+"""Of the data: what an older one left is not used."""
 
 
 def cache_folder() -> Path:
@@ -93,7 +99,7 @@ def person_name(number: int) -> str:
 
 def bench_data(size: Size) -> BenchData:
     """The data of this size, made if they are not there yet."""
-    folder = cache_folder() / size.name
+    folder = cache_folder() / f"{size.name}-{EDITION}"
     made = BenchData(size, folder)
     if not (folder / "edges.npy").exists():
         folder.mkdir(parents=True, exist_ok=True)
@@ -113,9 +119,8 @@ def _people(size: Size) -> pa.Table:
         "company": pa.array([f"company{number}" for number in rng.integers(0, COMPANIES, count)]),
         "about": pa.array([" ".join(WORDS[word] for word in row) for row in words]),
     }
-    if size.vectors:
-        flat = pa.array(_unit_vectors(rng, count).ravel(), pa.float32())
-        columns["emb"] = pa.FixedSizeListArray.from_arrays(flat, DIMENSION)
+    flat = pa.array(_unit_vectors(rng, count).ravel(), pa.float32())
+    columns["emb"] = pa.FixedSizeListArray.from_arrays(flat, DIMENSION)
     return pa.table(columns)
 
 

@@ -8,9 +8,11 @@ from typing import Any
 import pyarrow as pa
 
 from bench.peers.data import BenchData
-from bench.peers.harness import Ask, main
+from bench.peers.harness import Ask, main, memory_limit_mb
 from bench.peers.workloads import AGE_FROM, CITY, OLD
 
+POOL_PERCENT = 80
+"""Of its memory, as this engine takes of a machine by itself."""
 ONE = "SELECT id FROM people WHERE name = ?"
 MANY = "SELECT id FROM people WHERE name IN (SELECT unnest(?))"
 HOP1 = "SELECT f.name, f.age FROM ({seeds}) s JOIN knows k ON k.src = s.id JOIN people f ON f.id = k.dst"
@@ -84,7 +86,8 @@ class Duck:
     def _connection(self, data: BenchData) -> Any:
         import duckdb
 
-        return duckdb.connect(str(data.store("duckdb")))
+        limit = memory_limit_mb() * POOL_PERCENT // 100
+        return duckdb.connect(str(data.store("duckdb")), config={"memory_limit": f"{limit}MB"})
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import resource
 import statistics
 import sys
@@ -20,7 +21,9 @@ from bench.peers.workloads import WORKLOADS
 Ask = Callable[[int], Any]
 """Asks the question for the n-th time; the answer is a number where one can be compared."""
 BUDGET_S, RUNS_MAX, RUNS_MIN = 3.0, 200, 3
-SLOW_MS = 2_000
+SLOW_MS, BEAT_MS = 2_000, 200
+MEMORY_MB = 8_192
+MEMORY_VARIABLE = "OMNIGRAPH_BENCH_MEMORY_MB"
 WARM_UP = 2
 """Questions after the first that do not count: an engine may decide to keep something when it is asked again."""
 
@@ -58,7 +61,7 @@ def main(peer: Peer) -> None:
 def _told(name: str, ask: Ask) -> dict[str, Any]:
     """What came of one question; an engine that cannot answer one may well answer the next."""
     try:
-        return {"what": "answer", "name": name, **_measured(ask, _is_heavy(name))}
+        return {"what": "answer", "name": name, **_measured(name, ask, _is_heavy(name))}
     except Exception as error:  # noqa: BLE001  # every engine has errors of its own
         return {"what": "failed", "name": name, "reason": f"{type(error).__name__}: {error}"}
 
@@ -72,28 +75,39 @@ def _is_heavy(name: str) -> bool:
     return next(workload.heavy for workload in WORKLOADS if workload.name == name)
 
 
-def _measured(ask: Ask, heavy: bool) -> dict[str, Any]:
+def _measured(name: str, ask: Ask, heavy: bool) -> dict[str, Any]:
     """The first answer, and the median of the warm ones in milliseconds; a slow question is asked only once more."""
-    begun = time.perf_counter()
-    answer = ask(0)
-    first = (time.perf_counter() - begun) * 1000
+    answer, first = _timed(name, ask, 0)
     slow = heavy or first > SLOW_MS
     for number in range(0 if slow else WARM_UP):
-        ask(number + 1)
+        _timed(name, ask, number + 1)
     times: list[float] = []
     least = 1 if slow else RUNS_MIN
     started = time.perf_counter()
     while len(times) < RUNS_MAX and (len(times) < least or time.perf_counter() - started < BUDGET_S):
-        begun = time.perf_counter()
-        ask(len(times) + 1)
-        times.append((time.perf_counter() - begun) * 1000)
+        times.append(_timed(name, ask, len(times) + 1)[1])
     found = {"ms": statistics.median(times), "first_ms": first, "runs": len(times), "answer": answer}
     return found | {"peak_mb": peak_mb()}
+
+
+def _timed(name: str, ask: Ask, number: int) -> tuple[Any, float]:
+    """One answer, and its milliseconds. The parent hears of each that took a while: its limit is for one answer."""
+    begun = time.perf_counter()
+    answer = ask(number)
+    spent = (time.perf_counter() - begun) * 1000
+    if spent > BEAT_MS:
+        _say(what="begun", name=name)
+    return answer, spent
 
 
 def peak_mb() -> float:
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak / (1e6 if sys.platform == "darwin" else 1e3)
+
+
+def memory_limit_mb() -> int:
+    """What a peer may use. An engine that has a setting for it is told; beyond it the parent ends the process."""
+    return int(os.environ.get(MEMORY_VARIABLE, MEMORY_MB))
 
 
 def _say(**facts: Any) -> None:

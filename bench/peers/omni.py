@@ -39,15 +39,13 @@ HYBRID = f"""query hybrid($t: String, $v: Vector({DIMENSION})) {{
 }}"""
 
 
-def schema_of(data: BenchData) -> str:
-    vector = f"emb: Vector({DIMENSION})? @index" if data.size.vectors else ""
-    return f"""node Person {{
+SCHEMA = f"""node Person {{
     name: String @key
     age: I32? @index
     city: String?
     company: String?
     about: String? @index
-    {vector}
+    emb: Vector({DIMENSION})? @index
 }}
 edge Knows: Person -> Person
 """
@@ -61,7 +59,7 @@ class OmniGraph:
             return
         uri = data.store("omnigraph")
         shutil.rmtree(uri, ignore_errors=True)
-        Graph.init(str(uri), schema_of(data), durability="os")
+        Graph.init(str(uri), SCHEMA, durability="os")
         fill(str(uri), {"Person": _people(data), "Knows": _knows(data)})
         Graph.open(str(uri)).ensure_indices()
         data.store("omnigraph.done").touch()
@@ -88,7 +86,8 @@ class OmniGraph:
         def many(hops: str) -> str:
             return f"query many($seeds: [String]) {{ match {{ {MANY} {hops}"
 
-        asks: dict[str, Ask] = {
+        vectors = [[float(x) for x in row] for row in data.question_vectors]
+        return {
             "point": point,
             "hop1_one": lambda n: rows(one(HOP1), n=names[n % 16]),
             "hop1_many": lambda _: rows(many(HOP1), seeds=names),
@@ -101,14 +100,9 @@ class OmniGraph:
             "anti": lambda _: number(ANTI),
             "triangles": lambda _: number(TRIANGLES),
             "text": lambda n: len(graph.query(TEXT, t=TEXTS[n % len(TEXTS)])) and None,
+            "vector": lambda n: len(graph.query(VECTOR, v=vectors[n % 32])) and None,
+            "hybrid": lambda n: len(graph.query(HYBRID, t=TEXTS[n % len(TEXTS)], v=vectors[n % 32])) and None,
         }
-        if data.size.vectors:
-            vectors = [[float(x) for x in row] for row in data.question_vectors]
-            asks |= {
-                "vector": lambda n: len(graph.query(VECTOR, v=vectors[n % 32])) and None,
-                "hybrid": lambda n: len(graph.query(HYBRID, t=TEXTS[n % len(TEXTS)], v=vectors[n % 32])) and None,
-            }
-        return asks
 
 
 def fill(uri: str, rows: dict[str, pa.Table]) -> None:

@@ -1,4 +1,8 @@
-"""Running the peers: each in a process of its own, with a time limit per question, and what they said."""
+"""Running the peers: each in a process of its own, with limits of memory and of time per question, and what they said.
+
+The parent watches the memory that a peer really uses: limits of the address space are of no use with engines that
+reserve terabytes of it.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +19,7 @@ from pathlib import Path
 from queue import Empty, Queue
 from typing import Any
 
+from bench.peers.harness import MEMORY_MB, MEMORY_VARIABLE
 from bench.peers.workloads import WORKLOADS
 
 PEERS = {
@@ -26,7 +31,10 @@ PEERS = {
     "LanceDB": "bench.peers.lance_db",
 }
 """Titles and programs; ours first."""
-LOAD_LIMIT_S = 1_800
+LOAD_LIMIT_S = 900
+LOOK_EVERY_S = 0.1
+SLOW_START_MS = 5_000
+"""A peer that takes longer to its first answer is started once, not three times."""
 
 
 @dataclass
@@ -35,6 +43,7 @@ class Outcome:
 
     answers: dict[str, dict[str, Any]] = field(default_factory=dict)
     too_slow: set[str] = field(default_factory=set)
+    out_of_memory: set[str] = field(default_factory=set)
     failed: dict[str, str] = field(default_factory=dict)
     """Questions that the engine could not answer, with its words."""
     prepared_s: float | None = None
@@ -43,37 +52,80 @@ class Outcome:
     failure: str = ""
 
 
-def run_peer(module: str, size: str, limit_s: float, skip: frozenset[str]) -> Outcome:
-    """All questions; one that exceeds the limit ends the process, and a new one goes on behind it."""
+def run_peer(module: str, size: str, limit_s: float, memory_mb: int) -> Outcome:
+    """All questions; one that exceeds a limit ends the process, and a new one goes on behind it."""
     outcome = Outcome()
-    wanted = [workload.name for workload in WORKLOADS if workload.name not in skip]
+    wanted = [workload.name for workload in WORKLOADS]
     while wanted:
-        stuck = _run(module, size, wanted, limit_s, outcome)
+        stuck = _run(module, size, wanted, limit_s, memory_mb, outcome)
         if stuck is None:
             break
-        outcome.too_slow.add(stuck)
         wanted = wanted[wanted.index(stuck) + 1 :]
     if not outcome.failure and "point" in outcome.answers:
         outcome.cold_ms = _cold_ms(module, size)
     return outcome
 
 
-def _run(module: str, size: str, wanted: list[str], limit_s: float, outcome: Outcome) -> str | None:
-    """One process. Returns the question that took too long, or None when it came to its end."""
-    with _started(module, size, "--only", *wanted) as (process, lines):
+def _run(module: str, size: str, wanted: list[str], limit_s: float, memory_mb: int, outcome: Outcome) -> str | None:
+    """One process. Returns the question that exceeded a limit, or None when it came to its end."""
+    with _started(module, size, "--only", *wanted, memory_mb=memory_mb) as (process, lines):
         asked: str | None = None
         while True:
-            try:
-                line = lines.get(timeout=limit_s if asked else LOAD_LIMIT_S)
-            except Empty:
+            said = _next_line(process.pid, lines, limit_s if asked else LOAD_LIMIT_S, memory_mb)
+            if isinstance(said, _Exceeded):
+                if asked is None:
+                    outcome.failure = f"{said.what} before the first question"
+                else:
+                    (outcome.too_slow if said.what == TIME else outcome.out_of_memory).add(asked)
                 return asked
-            if line is None:
+            if said is None:
                 break
-            asked = _note(json.loads(line), outcome)
+            asked = _note(json.loads(said), outcome)
         if process.wait() != 0:
-            outcome.failure = (process.stderr.read() if process.stderr else "").strip()[-2000:]
-            return None
+            return _died(process, asked, outcome)
     return None
+
+
+def _died(process: subprocess.Popen[str], asked: str | None, outcome: Outcome) -> str | None:
+    """A process that ended by itself: at a question it counts as failed there, and the others are still asked."""
+    said = (process.stderr.read() if process.stderr else "").strip()[-2000:]
+    reason = said or f"the process ended with {process.returncode}"
+    if asked is None:
+        outcome.failure = reason
+    else:
+        _failed(asked, reason, outcome)
+    return asked
+
+
+TIME, MEMORY = "out of time", "out of memory"
+
+
+@dataclass(frozen=True)
+class _Exceeded:
+    """Which limit a process ran into."""
+
+    what: str
+
+
+def _next_line(pid: int, lines: Queue[str | None], limit_s: float, memory_mb: int) -> str | _Exceeded | None:
+    """The next line, None at the end, or the limit that was reached before."""
+    end = time.monotonic() + limit_s
+    while time.monotonic() < end:
+        try:
+            return lines.get(timeout=LOOK_EVERY_S)
+        except Empty:
+            if resident_mb(pid) > memory_mb:
+                return _Exceeded(MEMORY)
+    return _Exceeded(TIME)
+
+
+def resident_mb(pid: int) -> float:
+    """What a process uses now; 0 where the system does not tell."""
+    try:
+        pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    except (OSError, IndexError, ValueError):
+        return 0.0
+    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
 def _note(said: dict[str, Any], outcome: Outcome) -> str | None:
@@ -87,25 +139,37 @@ def _note(said: dict[str, Any], outcome: Outcome) -> str | None:
             outcome.answers[said.pop("name")] = said
             outcome.peak_mb = max(outcome.peak_mb, said["peak_mb"])
         case "failed":
-            outcome.failed[said["name"]] = said["reason"]
+            _failed(said["name"], said["reason"], outcome)
     return None
+
+
+def _failed(name: str, reason: str, outcome: Outcome) -> None:
+    """Engines say in words of their own that memory is short."""
+    words = reason.lower()
+    if "memory" in words or "buffer pool is full" in words or "bad_alloc" in words:
+        outcome.out_of_memory.add(name)
+    else:
+        outcome.failed[name] = reason
 
 
 def _cold_ms(module: str, size: str) -> float | None:
     """From the start of a process to its first answer, the best of three."""
-    times = []
-    for _ in range(3):
+    times: list[float] = []
+    while len(times) < 3 and not any(each > SLOW_START_MS for each in times):
         begun = time.time()
         with _started(module, size, "--cold") as (process, lines):
             line = lines.get(timeout=LOAD_LIMIT_S)
             process.wait()
-        if line is not None:
-            times.append((json.loads(line)["at"] - begun) * 1000)
+        if line is None:
+            break
+        times.append((json.loads(line)["at"] - begun) * 1000)
     return min(times, default=None)
 
 
 @contextlib.contextmanager
-def _started(module: str, *arguments: str) -> Iterator[tuple[subprocess.Popen[str], Queue[str | None]]]:
+def _started(
+    module: str, *arguments: str, memory_mb: int = MEMORY_MB
+) -> Iterator[tuple[subprocess.Popen[str], Queue[str | None]]]:
     """The program and its lines as they come; it is ended with this block."""
     process = subprocess.Popen(
         [sys.executable, "-m", module, *arguments],
@@ -113,7 +177,7 @@ def _started(module: str, *arguments: str) -> Iterator[tuple[subprocess.Popen[st
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env=os.environ | {"LANCE_LOG": "error", "RUST_LOG": "error"},
+        env=os.environ | {"LANCE_LOG": "error", "RUST_LOG": "error", MEMORY_VARIABLE: str(memory_mb)},
     )
     lines: Queue[str | None] = Queue()
 

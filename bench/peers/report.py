@@ -28,11 +28,12 @@ def disagreements(outcomes: Mapping[str, Outcome]) -> list[str]:
     return found
 
 
-def markdown(size: Size, outcomes: Mapping[str, Outcome], limit_s: float) -> str:
+def markdown(size: Size, outcomes: Mapping[str, Outcome], limit_s: float, memory_mb: int) -> str:
     """Medians of warm runs in milliseconds, with the machine's doings around them."""
     names = list(outcomes)
+    limits = f"at most {limit_s:,.0f} s a question and {memory_mb:,} MB an engine"
     lines = [
-        f"{size.people:,} people, {size.edges:,} edges; milliseconds, median of warm runs",
+        f"{size.people:,} people, {size.edges:,} edges; milliseconds, median of warm runs; {limits}",
         "",
         f"| question | {' | '.join(names)} |",
         f"|---|{'---|' * len(names)}",
@@ -54,6 +55,8 @@ def markdown(size: Size, outcomes: Mapping[str, Outcome], limit_s: float) -> str
 def _cell(outcome: Outcome, workload: Workload, limit_s: float) -> str:
     if workload.name in outcome.too_slow:
         return f"> {limit_s:,.0f} s"
+    if workload.name in outcome.out_of_memory:
+        return "out of memory"
     if workload.name in outcome.failed:
         return "failed"
     found = outcome.answers.get(workload.name)

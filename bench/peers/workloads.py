@@ -13,7 +13,7 @@ class Workload:
     title: str
     ranks: bool = False
     heavy: bool = False
-    """Asked once or twice only, and left out on the large graph."""
+    """Asked once or twice only."""
 
 
 WORKLOADS = (
