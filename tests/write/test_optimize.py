@@ -15,10 +15,13 @@ import numpy as np
 import pytest
 
 from omnigraph.graph import Graph
+from omnigraph.model.identifiers import new_ulid
 from omnigraph.query.search import bm25, nearest, text_matches
 from omnigraph.storage import OneOf, compaction
 from omnigraph.storage.compaction import greatest_fragment
 from omnigraph.storage.failpoints import Point, armed
+from omnigraph.storage.staging_area import StagingFiles
+from support.leftovers import nothing_is_left
 from support.people import INSERT_PERSON, fx, people
 from support.s3_server import S3Server
 from support.searchable import Documents, forget_columns
@@ -196,6 +199,10 @@ def test_a_branch_compacts_only_what_it_owns(tmp_path: Path) -> None:
     assert graph.verify().ok
 
 
+def staging(documents: Documents) -> StagingFiles:
+    return StagingFiles(documents.graph._storage.root, new_ulid())
+
+
 def test_middle_sized_fragments_are_left_alone_until_there_are_many(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -204,14 +211,14 @@ def test_middle_sized_fragments_are_left_alone_until_there_are_many(
     monkeypatch.setattr(compaction, "MIDDLE_FRAGMENTS_MAX", 3)
     documents = Documents(tmp_path / "g")
     for number in range(4):
-        assert compaction.compact(documents.table()) is None
+        assert not compaction.is_worth_compacting(documents.table())
         documents.put([{"slug": f"a{number}-{i}"} for i in range(5)])
-    compacted = compaction.compact(documents.table())
-    assert compacted is not None
+    compacted = compaction.compact(documents.table(), staging(documents))
     assert (compacted.fragments_removed, compacted.fragments_added) == (4, 1)
 
 
 DEATHS = [
+    ("written", Point.COMPACTION_WRITTEN, False),
     ("staged", Point.MUTATION_STAGED, False),
     ("armed", Point.MUTATION_ARMED, False),
     ("all-committed", Point.MUTATION_BEFORE_PUBLISH, True),
@@ -230,6 +237,7 @@ def test_optimize_killed_anywhere_is_whole_or_absent_after_reopening(tmp_path: P
     assert (documents.table().fragment_count() < 5) == landed
     assert rows(documents) == before
     assert documents.graph.verify().ok
+    assert nothing_is_left(documents.graph)
     assert documents.graph.optimize().conflict is None
     assert rows(documents) == before
 
@@ -250,7 +258,7 @@ def test_the_handle_that_readers_share_does_not_move(tmp_path: Path) -> None:
     documents = scattered(tmp_path / "g")
     table = documents.table()
     version, fragments = table.version, table.fragment_count()
-    assert compaction.compact(table) is not None
+    assert compaction.compact(table, staging(documents)).fragments_removed > 1
     assert (table.version, table.fragment_count()) == (version, fragments)
 
 

@@ -62,11 +62,11 @@ def write_bulk(
 
 
 def _fragment(root: Root, uri: str, folder: str, fragment: Any) -> WrittenFragment:
-    paths = _data_paths(root, uri, fragment)
+    paths = data_paths(root, uri, fragment)
     return WrittenFragment(folder, paths, json.dumps(fragment.to_json()), int(fragment.physical_rows))
 
 
-def _data_paths(root: Root, uri: str, fragment: Any) -> tuple[str, ...]:
+def data_paths(root: Root, uri: str, fragment: Any) -> tuple[str, ...]:
     """The files of a fragment below its dataset, and the folders of their blobs where there are any."""
     paths = []
     for file in fragment.files:
@@ -117,7 +117,7 @@ def stage_bulk_upsert(
         )
         reach(Point.LOAD_UPSERT_WRITTEN)
         merged = transaction.operation
-        added = [path for each in merged.new_fragments for path in _data_paths(area.files.root, copy.uri, each)]
+        added = [path for each in merged.new_fragments for path in data_paths(area.files.root, copy.uri, each)]
         changed = [str(each.deletion_file.path(each.id)) for each in merged.updated_fragments]
         area.move([(folder, added + changed)], table.pin.path)
         merged.updated_fragments = [_with_deletions(table, each) for each in merged.updated_fragments]

@@ -1,19 +1,26 @@
 """Compaction: many small fragments become few, as one staged effect. Rows keep their ids, order and versions.
 
-Lance's own compaction takes two versions and commits by itself. Here its tasks only write files; the rewrite is one
-transaction of ours, with fragment numbers above every number that the table has ever used.
+Lance's own compaction takes two versions and commits by itself. Here its tasks only write files, through a scratch copy
+of the table; the rewrite is one transaction of ours, with fragment numbers above every number that the table has ever
+used.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from omnigraph.model.identifiers import new_ulid
+from omnigraph.storage.bulk_staging import data_paths
+from omnigraph.storage.failpoints import Point, reach
 from omnigraph.storage.fragments import FragmentState, fragment_states
 from omnigraph.storage.index_builds import index_identities
 from omnigraph.storage.lance_errors import translated
 from omnigraph.storage.lance_session import Compaction, LanceOperation, Transaction
+from omnigraph.storage.scratch import scratch_copy
 from omnigraph.storage.staging import StagedEffect, staged_effect
+from omnigraph.storage.staging_area import StagingArea, StagingFiles
 from omnigraph.storage.tables import Table
 
 SMALL_ROWS = 65_536
@@ -28,6 +35,10 @@ _MAX_FRAGMENT_FIELD = 11  # of Lance's manifest message
 class Compacted:
     """Rewritten fragments on disk that nothing refers to yet."""
 
+    folder: str
+    """In the staging area."""
+    paths: tuple[str, ...]
+    """The files there."""
     groups: tuple[Any, ...]
     originals: dict[int, Any]
     """What the rewritten fragments were: another version must have them unchanged."""
@@ -43,16 +54,28 @@ class Compacted:
         return sum(len(group.new_fragments) for group in self.groups)
 
 
-def compact(table: Table) -> Compacted | None:
-    """Writes the files of a compaction; None when the table has nothing worth it."""
-    states = {state.number: state for state in fragment_states(table)}
+def is_worth_compacting(table: Table) -> bool:
     with translated(table.uri):
-        plan = Compaction.plan(table.handle, {"target_rows_per_fragment": _target(list(states.values()))})
-        groups: tuple[Any, ...] = tuple(task.execute(table.handle) for task in plan.tasks)
-    if not groups:
-        return None
+        return bool(_plan(table.handle, fragment_states(table)).tasks)
+
+
+def compact(table: Table, files: StagingFiles) -> Compacted:
+    """Writes the files of a compaction into a staging area."""
+    states = {state.number: state for state in fragment_states(table)}
+    folder = f"compact/{new_ulid()}"
+    with translated(table.uri):
+        copy = scratch_copy(table, files, folder)
+        groups: tuple[Any, ...] = tuple(task.execute(copy) for task in _plan(copy, list(states.values())).tasks)
+        added = [fragment for group in groups for fragment in group.new_fragments]
+        paths = tuple(path for fragment in added for path in data_paths(files.root, copy.uri, fragment))
     numbers = [int(fragment.id) for group in groups for fragment in group.original_fragments]
-    return Compacted(groups, {number: _identity(states[number]) for number in numbers}, index_identities(table))
+    originals = {number: _identity(states[number]) for number in numbers}
+    reach(Point.COMPACTION_WRITTEN)
+    return Compacted(folder, paths, groups, originals, index_identities(table))
+
+
+def _plan(handle: Any, states: Sequence[FragmentState]) -> Any:
+    return Compaction.plan(handle, {"target_rows_per_fragment": _target(states)})
 
 
 def still_compacts(compacted: Compacted, table: Table) -> bool:
@@ -62,17 +85,20 @@ def still_compacts(compacted: Compacted, table: Table) -> bool:
     return unchanged and index_identities(table) == compacted.indexes
 
 
-def stage_compaction(table: Table, compacted: Compacted) -> StagedEffect:
-    """The rewrite as one version of the table."""
+def stage_compaction(area: StagingArea, table: Table, compacted: Compacted) -> StagedEffect:
+    """The rewrite as one version of the table, in whose folder its files are from now on."""
     number = greatest_fragment(table)
     groups = []
+    waiting = [path for path in compacted.paths if not area.has_moved(table.pin.path, path)]
     with translated(table.uri):
+        area.move([(compacted.folder, waiting)], table.pin.path)
         for group in compacted.groups:
             fresh = list(group.new_fragments)
             for fragment in fresh:
                 number += 1
                 fragment.id = number
-            groups.append(LanceOperation.RewriteGroup(list(group.original_fragments), fresh))
+            replaced = [table.handle.get_fragment(int(each.id)).metadata for each in group.original_fragments]
+            groups.append(LanceOperation.RewriteGroup(replaced, fresh))
         operation = LanceOperation.Rewrite(groups, [])
     return staged_effect("compact", table, Transaction(table.version, operation))
 
@@ -89,7 +115,7 @@ def greatest_fragment(table: Table) -> int:
     return max(present, -1 if known is None else known)
 
 
-def _target(states: list[FragmentState]) -> int:
+def _target(states: Sequence[FragmentState]) -> int:
     middle = sum(SMALL_ROWS <= state.rows < LARGE_ROWS for state in states)
     return LARGE_ROWS if middle > MIDDLE_FRAGMENTS_MAX else SMALL_ROWS
 

@@ -54,6 +54,8 @@ def files_of_operation(operation: Any) -> list[str] | None:
             fragments, touched = operation.new_fragments, operation.updated_fragments
         case LanceOperation.Delete():
             fragments, touched = [], operation.updated_fragments
+        case LanceOperation.Rewrite():
+            fragments = [fragment for group in operation.groups for fragment in group.new_fragments]
         case LanceOperation.CreateIndex():
             return [f"_indices/{index.uuid}" for index in operation.new_indices]
         case _:

@@ -46,6 +46,7 @@ class Point(StrEnum):
     MUTATION_STAGED = "mutation.post_stage_pre_effect_gate"  # staged files of every table; no lease, no sidecar
     MUTATION_FORKED = "mutation.post_fork_pre_commit"  # the first-touch forks; no sidecar yet
     MUTATION_ARMED = "mutation.post_sidecar_pre_table_commit"  # the sidecar; no table moved
+    MUTATION_ARMED_AHEAD = "mutation.post_sidecar_pre_turn"  # a sidecar that follows one whose tables are committed
     MUTATION_TABLE_COMMITTED = "mutation.post_table_commit"  # sidecar, and one more table moved
     MUTATION_BEFORE_PUBLISH = "mutation.post_finalize_pre_publisher"  # sidecar, every table moved, nothing published
     LOAD_DECODED = "load.after_decode"  # a staging folder with spilled rows; no table is touched
@@ -55,6 +56,7 @@ class Point(StrEnum):
     LOAD_BEFORE_TABLE_COMMIT = "load.before_table_commit"  # data files moved into one more table
     INDEX_BUILT = "index.after_build"  # one more index in a staging folder; nothing in its table
     INDEX_MOVED = "index.before_table_commit"  # the indexes of one more table in its folder; no version names them
+    COMPACTION_WRITTEN = "compaction.after_write"  # the files of one more table in a staging folder; none in the table
     SIDECAR_WRITE = "recovery.sidecar_write"  # nothing of this operation
     SIDECAR_DELETE = "recovery.sidecar_delete"  # resolved; the sidecar is still there
     SIDECAR_LIST = "recovery.sidecar_list"  # whatever was pending

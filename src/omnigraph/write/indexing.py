@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Literal
 
 from omnigraph.language import Catalog
 from omnigraph.language.schema.catalog import EdgeType, NodeType
 from omnigraph.model.errors import BadRequest, Conflict, TypeNotFound
-from omnigraph.model.identifiers import MAIN, TableKey, new_ulid
+from omnigraph.model.identifiers import MAIN, TableKey
 from omnigraph.storage import AcceptedSchema, GraphCommit, GraphStorage, IndexSpec, StagedEffect, Table, TablePin
-from omnigraph.storage.bulk_staging import written_paths
 from omnigraph.storage.fragments import fragment_states
 from omnigraph.storage.index_builds import (
     BuildTask,
@@ -35,7 +33,6 @@ from omnigraph.storage.index_builds import (
     values_in,
     why_broken,
 )
-from omnigraph.storage.staging_area import StagingArea, staging_area
 from omnigraph.write.changes import ChangeSet, StagedWork
 from omnigraph.write.commit import WriteBase
 from omnigraph.write.composite_keys import refuse_foreign_ids
@@ -48,7 +45,7 @@ from omnigraph.write.index_plan import (
     split_build,
     wanted_indexes,
 )
-from omnigraph.write.upkeep import publish_upkeep
+from omnigraph.write.upkeep import UpkeepArea, publish_upkeep
 
 Builder = Callable[[Sequence[BuildTask]], Sequence[BuiltSegment]]
 """Does builds, in any order and place; the results in the order of the tasks."""
@@ -114,9 +111,10 @@ def ensure_indices(
     missing stays so: it takes minutes.
     """
     only = None if tables is None else [TableKey.parse(key) for key in tables]
-    with _Upkeep(storage, branch, only, build, substrings) as upkeep:
+    with UpkeepArea(storage) as area:
+        upkeep = _Upkeep(area, branch, only, build, substrings)
         commit, conflict = publish_upkeep(
-            storage,
+            area,
             schema,
             branch=branch,
             kind="ensure_indices",
@@ -124,7 +122,6 @@ def ensure_indices(
             prepare=upkeep.prepare,
             actor_id=actor_id,
         )
-        upkeep.committed = commit is not None
     state = storage.manifest.load(branch).state
     status = index_status(storage, state.pins(), schema().catalog, branch=branch)
     return IndexReport(
@@ -165,28 +162,17 @@ def owns(pin: TablePin, branch: str) -> bool:
 
 @dataclass
 class _Upkeep:
-    """One run. Its staging area exists from the first build on, and is gone with what was built in vain."""
-
-    storage: GraphStorage
+    site: UpkeepArea
     branch: str
     only: list[TableKey] | None
     build: Builder
     substrings: bool
-    committed: bool = False
     built: list[BuiltIndex] = field(default_factory=list)
     _segments: dict[TableKey, tuple[BuiltSegments, list[BuiltIndex]]] = field(default_factory=dict)
-    _staged: dict[TableKey, StagedEffect] = field(default_factory=dict)
-    _area: StagingArea | None = None
-    _open: ExitStack = field(default_factory=ExitStack)
 
-    def __enter__(self) -> _Upkeep:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        with self._open:
-            if self._area is not None:
-                effects = self._staged.values() if self.committed else ()
-                self._area.remove(frozenset().union(*(written_paths(effect) for effect in effects)))
+    @property
+    def storage(self) -> GraphStorage:
+        return self.site.storage
 
     def covers(self, type_key: str) -> bool:
         return self.only is None or TableKey.parse(type_key) in self.only
@@ -226,10 +212,8 @@ class _Upkeep:
     def _build(self, waiting: Sequence[tuple[Table, Sequence[IndexWork]]]) -> None:
         if not waiting:
             return
-        if self._area is None:
-            self._area = self._open.enter_context(staging_area(self.storage, new_ulid()))
         parts = [(table, _parts(table, works)) for table, works in waiting]
-        tasks = [BuildTask(self._area.files, table.pin, build) for table, builds in parts for build in builds]
+        tasks = [BuildTask(self.site.area.files, table.pin, build) for table, builds in parts for build in builds]
         segments = iter(self.build(tasks))
         for (table, works), (_, builds) in zip(waiting, parts, strict=True):
             built = built_segments(table, builds, [next(segments) for _ in builds])
@@ -245,9 +229,7 @@ class _Upkeep:
                 self._build([(table, works)])
             segments, built = self._segments[pin.table_key]
             self.built += built
-            assert self._area is not None, "what is staged was built there"
-            effect = self._staged[pin.table_key] = stage_segments(self._area, table, segments)
-            return effect
+            return self.site.staged(stage_segments(self.site.area, table, segments))
 
         return stage
 

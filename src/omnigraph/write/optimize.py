@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from omnigraph.model.errors import TypeNotFound
 from omnigraph.model.identifiers import MAIN, TableKey
 from omnigraph.storage import AcceptedSchema, GraphCommit, GraphStorage, StagedEffect, TablePin
-from omnigraph.storage.compaction import Compacted, compact, stage_compaction, still_compacts
+from omnigraph.storage.compaction import Compacted, compact, is_worth_compacting, stage_compaction, still_compacts
 from omnigraph.write.changes import ChangeSet, StagedWork
 from omnigraph.write.commit import WriteBase
 from omnigraph.write.indexing import IndexReport, ensure_indices, is_foreign, owns
-from omnigraph.write.upkeep import publish_upkeep
+from omnigraph.write.upkeep import UpkeepArea, publish_upkeep
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,16 +50,17 @@ def optimize(
 ) -> OptimizeReport:
     """Compacts the tables that the branch owns, then extends and repairs their indexes."""
     only = None if tables is None else [TableKey.parse(key) for key in tables]
-    compaction = _Compaction(storage, only)
-    commit, conflict = publish_upkeep(
-        storage,
-        schema,
-        branch=branch,
-        kind="optimize",
-        writer_kind="Optimize",
-        prepare=compaction.prepare,
-        actor_id=actor_id,
-    )
+    with UpkeepArea(storage) as area:
+        compaction = _Compaction(area, only)
+        commit, conflict = publish_upkeep(
+            area,
+            schema,
+            branch=branch,
+            kind="optimize",
+            writer_kind="Optimize",
+            prepare=compaction.prepare,
+            actor_id=actor_id,
+        )
     indexes = ensure_indices(storage, schema, branch, tables=tables, actor_id=actor_id)
     compacted = compaction.done if commit is not None else {}
     return OptimizeReport(commit, tuple(compacted[key] for key in sorted(compacted)), indexes, conflict)
@@ -67,7 +68,7 @@ def optimize(
 
 @dataclass
 class _Compaction:
-    storage: GraphStorage
+    site: UpkeepArea
     only: list[TableKey] | None
     done: dict[TableKey, CompactedTable] = field(default_factory=dict)
     _written: dict[TableKey, Compacted] = field(default_factory=dict)
@@ -83,18 +84,17 @@ class _Compaction:
         for key, pin in pins.items():
             if (self.only is None or key in self.only) and owns(pin, base.branch):
                 work = StagedWork(key, self._stage)
-                if not is_foreign(self.storage, pins, base.schema.catalog, work):
+                if not is_foreign(self.site.storage, pins, base.schema.catalog, work):
                     works.append(work)
         return ChangeSet(works=tuple(works))
 
     def _stage(self, pin: TablePin) -> StagedEffect | None:
-        table = self.storage.tables.open(pin)
+        table = self.site.storage.tables.open(pin)
         written = self._written.get(pin.table_key)
         if written is None or not still_compacts(written, table):
-            written = compact(table)
-            if written is None:
+            if not is_worth_compacting(table):
                 return None
-            self._written[pin.table_key] = written
+            written = self._written[pin.table_key] = compact(table, self.site.area.files)
         counts = CompactedTable(str(pin.table_key), written.fragments_removed, written.fragments_added)
         self.done[pin.table_key] = counts
-        return stage_compaction(table, written)
+        return self.site.staged(stage_compaction(self.site.area, table, written))

@@ -3,15 +3,51 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, field
 
 from omnigraph.model.errors import Conflict
-from omnigraph.storage import AcceptedSchema, GraphCommit, GraphStorage
+from omnigraph.model.identifiers import TableKey, new_ulid
+from omnigraph.storage import AcceptedSchema, GraphCommit, GraphStorage, StagedEffect
+from omnigraph.storage.bulk_staging import written_paths
+from omnigraph.storage.staging_area import StagingArea, staging_area
 from omnigraph.write.changes import ChangeSet
 from omnigraph.write.commit import WriteBase, WriteRequest, write
 
 
+@dataclass
+class UpkeepArea:
+    """The staging area of one run. It exists from the first file on, and is gone with what was written in vain."""
+
+    storage: GraphStorage
+    committed: bool = False
+    _staged: dict[TableKey, StagedEffect] = field(default_factory=dict)
+    _area: StagingArea | None = None
+    _open: ExitStack = field(default_factory=ExitStack)
+
+    def __enter__(self) -> UpkeepArea:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with self._open:
+            if self._area is not None:
+                effects = self._staged.values() if self.committed else ()
+                self._area.remove(frozenset().union(*(written_paths(effect) for effect in effects)))
+
+    @property
+    def area(self) -> StagingArea:
+        if self._area is None:
+            self._area = self._open.enter_context(staging_area(self.storage, new_ulid()))
+        return self._area
+
+    def staged(self, effect: StagedEffect) -> StagedEffect:
+        """Remembers what is about to be committed."""
+        self._staged[effect.pin.table_key] = effect
+        return effect
+
+
 def publish_upkeep(
-    storage: GraphStorage,
+    area: UpkeepArea,
     schema: Callable[[], AcceptedSchema],
     *,
     branch: str,
@@ -25,6 +61,8 @@ def publish_upkeep(
         branch=branch, kind=kind, writer_kind=writer_kind, prepare=prepare, actor_id=actor_id, prepares_again=True
     )
     try:
-        return write(storage, request, schema).commit, None
+        commit = write(area.storage, request, schema).commit
     except Conflict as error:
         return None, str(error)
+    area.committed = commit is not None
+    return commit, None
