@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections import defaultdict
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from omnigraph.query import intersection
 from omnigraph.query.adjacency import connected, edge_adjacency, simple_adjacency, walk
 from omnigraph.query.intersection import common_counts, common_neighbours
 from omnigraph.query.limits import Guard, QueryLimits
 from omnigraph.query.reach import reach
 
 NODES = 7
+MANY_NODES = intersection.MARK_BYTES
+"""So many that marks by node would not fit."""
 Edges = list[tuple[int, int]]
 edges_of = st.lists(st.tuples(st.integers(-1, NODES - 1), st.integers(-1, NODES - 1)), max_size=30)
 rows_of = st.lists(st.integers(0, NODES - 1), max_size=8)
@@ -60,18 +64,34 @@ def test_connected_knows_every_pair(edges: Edges, pairs: Edges) -> None:
 
 @settings(max_examples=60)
 @given(edges_of, edges_of, st.lists(st.tuples(st.integers(0, NODES - 1), st.integers(0, NODES - 1)), max_size=12))
-def test_common_neighbours_are_the_same_by_marks_and_by_search(one: Edges, other: Edges, pairs: Edges) -> None:
+def test_common_neighbours_are_the_same_by_marks_by_hashes_and_by_search(
+    one: Edges, other: Edges, pairs: Edges
+) -> None:
     lead, asked = (simple_adjacency(*columns(edges), NODES) for edges in (one, other))
     many = pairs * 500  # enough of them for marks
-    for given_pairs in (pairs, many):
+    for given_pairs, size in ((pairs, NODES), (many, NODES), (many, MANY_NODES)):
         walked, holders = columns(given_pairs)
         wanted = [sorted(neighbours(one)[a] & neighbours(other)[b]) for a, b in given_pairs]
         found: list[list[int]] = [[] for _ in given_pairs]
-        for places, targets in common_neighbours(lead, asked, walked, holders, NODES):
+        for places, targets in common_neighbours(lead, asked, walked, holders, size):
             for place, target in zip(places.tolist(), targets.tolist(), strict=True):
                 found[place].append(target)
         assert [sorted(each) for each in found] == wanted
-        assert common_counts(lead, asked, walked, holders, NODES).tolist() == [len(each) for each in wanted]
+        counts = common_counts(lead, asked, walked, holders, size, lambda: None)
+        assert counts.tolist() == [len(each) for each in wanted]
+
+
+def test_common_neighbours_in_a_large_graph_are_found_over_many_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(intersection, "HELD_MAX", 500)
+    monkeypatch.setattr(intersection, "PIECE_STEPS", 700)
+    monkeypatch.setattr(intersection, "TABLE_BITS", 9)  # so small that most of what it says is wrong
+    rng = np.random.default_rng(4)
+    src, dst = rng.integers(0, 300, (2, 9_000), dtype=np.int32)
+    adjacency = simple_adjacency(src, dst, 300)
+    pairs = rng.integers(0, 300, (2, 5_000), dtype=np.int32)
+    sets = [set(adjacency.targets[adjacency.offsets[n] : adjacency.offsets[n + 1]].tolist()) for n in range(300)]
+    wanted = [len(sets[a] & sets[b]) for a, b in zip(*pairs.tolist(), strict=True)]
+    assert common_counts(adjacency, adjacency, *pairs, MANY_NODES, lambda: None).tolist() == wanted
 
 
 @given(edges_of, rows_of, st.integers(1, 3), st.integers(0, 3) | st.none())

@@ -238,7 +238,7 @@ def _common(
     size = view.entities("node", step.hops[0].dst_type).size
     only_counts = step.merges and not step.conditions and new not in step.live and len(step.hops) == 2
     if only_counts:
-        counts = common_counts(lead, asked, walked, holders, size)
+        counts = common_counts(lead, asked, walked, holders, size, run.evaluation.guard.check)
         weights = counts if frame.weights is None else frame.weights * counts
         yield Frame(frame.length, frame.columns, weights).where(counts > 0)
         return
