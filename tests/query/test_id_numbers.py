@@ -8,7 +8,7 @@ import pytest
 
 from omnigraph.query import id_numbers
 from omnigraph.query.id_numbers import IdNumbers
-from omnigraph.query.text_hash import text_hash, text_hashes
+from omnigraph.storage.text_hash import text_hash, text_hashes
 
 
 def numbers_of(ids: list[str]) -> IdNumbers:

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.query.frames import NO_ROW, Rows
-from omnigraph.query.text_hash import Hashes, text_hash, text_hashes
+from omnigraph.storage.text_hash import Hashes, text_hash, text_hashes
 
 FEW_IDS = 8
 """So many ids are looked up one by one; more of them all at once."""

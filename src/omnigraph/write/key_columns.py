@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.model.errors import BadRequest
+from omnigraph.storage.text_hash import Hashes, text_hashes
 
 PART_BYTES_VARIABLE = "OMNIGRAPH_KEY_PART_BYTES"
 PART_BYTES = 512 * 1024 * 1024
@@ -29,11 +30,7 @@ Column: TypeAlias = pa.Array | pa.ChunkedArray
 Mask = npt.NDArray[np.bool_]
 Rows = npt.NDArray[np.int64]
 PartNumbers = npt.NDArray[np.uint16]
-_Hashes = npt.NDArray[np.uint64]
 
-_WEIGHTS: _Hashes = np.random.default_rng(20_240_601).integers(1, 2**63, 256, dtype=np.uint64) * np.uint64(
-    2
-) + np.uint64(1)
 _FOLD = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -106,12 +103,12 @@ def without(column: Column, values: Column) -> Column:
 
 def part_numbers(columns: Sequence[Column], count: int) -> PartNumbers:
     """A part per row, the same for rows with equal texts in all columns. The columns are of text."""
-    mixed: _Hashes = np.zeros(len(columns[0]), np.uint64)
+    mixed: Hashes = np.zeros(len(columns[0]), np.uint64)
     for column in columns:
         place = 0
         for chunk in chunks_of(column):
             for start in range(0, len(chunk), SLICE_ROWS):
-                hashes = _hashes(chunk.slice(start, SLICE_ROWS))
+                hashes = text_hashes(chunk.slice(start, SLICE_ROWS))
                 own = slice(place, place + len(hashes))
                 mixed[own] = mixed[own] * _FOLD + hashes
                 place += len(hashes)
@@ -127,22 +124,6 @@ def hash_parts(column: Column) -> Iterator[pa.Array]:
     numbers = part_numbers([column], count)
     for part in range(count):
         yield whole(column.filter(pa.array(numbers == part)))
-
-
-def _hashes(texts: pa.Array) -> _Hashes:
-    """A number per text: its bytes, each weighted by its place, summed up and stirred."""
-    _, offsets_buffer, data = texts.buffers()
-    offsets = np.frombuffer(offsets_buffer, np.int32)[texts.offset : texts.offset + len(texts) + 1].astype(np.int64)
-    lengths = np.diff(offsets)
-    sums: _Hashes = np.zeros(len(texts), np.uint64)
-    if offsets[-1] > offsets[0]:
-        text = np.frombuffer(data, np.uint8)[offsets[0] : offsets[-1]]
-        within = np.arange(len(text)) - np.repeat(offsets[:-1] - offsets[0], lengths)
-        weighted = (text.astype(np.uint64) + np.uint64(1)) * _WEIGHTS[within & 255]
-        filled = np.flatnonzero(lengths)
-        sums[filled] = np.add.reduceat(weighted, offsets[filled] - offsets[0])
-    sums ^= sums >> np.uint64(31)
-    return sums * _FOLD
 
 
 # --- rows -------------------------------------------------------------------------------------------------

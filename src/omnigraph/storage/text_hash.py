@@ -9,12 +9,20 @@ import pyarrow as pa
 Hashes = npt.NDArray[np.uint64]
 
 _CHUNK_ROWS = 262_144
-_WEIGHTS = np.random.default_rng(0x06D16).integers(1, 2**64, 1024, dtype=np.uint64) | np.uint64(1)
 _MIX = np.uint64(0xBF58476D1CE4E5B9)
-
-
-_PLAIN_WEIGHTS = [int(weight) for weight in _WEIGHTS]
 _WORD = 2**64 - 1
+
+
+def _spread(count: int) -> Hashes:
+    """Odd numbers without a pattern; made here because importing numpy's generators would cost more than all else."""
+    mixed = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    for shift, factor in ((30, _MIX), (27, np.uint64(0x94D049BB133111EB))):
+        mixed = (mixed ^ (mixed >> np.uint64(shift))) * factor
+    return (mixed ^ (mixed >> np.uint64(31))) | np.uint64(1)
+
+
+_WEIGHTS = _spread(1024)
+_PLAIN_WEIGHTS = [int(weight) for weight in _WEIGHTS]
 
 
 def text_hash(text: str) -> int:
