@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+import subprocess
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -27,7 +29,11 @@ WALKS = "query q() { match { $a: Person $a knows $b $b knows $c $c knows $d } re
 WALKS_IN_ORDER = f"{WALKS[:-2]} order {{ $d.name }} }}"
 GROUPED = """query q() { match { $a: Person $a knows $b $b knows $c $c knows $d }
     return { $a.name, $c.name, $d.name, count($b) as n } }"""
+FROM_SEEDS = """query q($seeds: [String]) { match { $a: Person $a.name in $seeds $a knows $b $b knows $c $c knows $d }
+    return { $a.name, $b.name, $c.name, $d.name } }"""
 CROSS = "query q() { match { $a: Person $b: Person $c: Person } return { $a.name, $b.name, $c.name } }"
+GROWTH_FACTOR = 3
+"""A limit counts what is held; beside it there is the piece that an operator works on, and what the allocator keeps."""
 SMALL = QueryLimits(memory_bytes=16 << 20)
 
 
@@ -66,6 +72,47 @@ def test_a_query_that_needs_more_memory_names_the_limit_and_the_next_is_answered
     assert caught.value.limit == tight.memory_bytes
     assert caught.value.actual > tight.memory_bytes
     assert graph.query(COUNT)[0] == {"n": PEOPLE}
+
+
+def test_rows_of_three_hops_from_many_seeds_are_refused_and_fewer_are_answered(graph: Graph) -> None:
+    seeds = [f"p{number}" for number in range(1_000)]  # 27 million walks
+    with pytest.raises(ResourceLimitExceeded) as caught:
+        graph.query(FROM_SEEDS, seeds=seeds, limits=QueryLimits(memory_bytes=256 << 20))
+    assert caught.value.resource == "query_memory_bytes"
+    few = graph.query(FROM_SEEDS, seeds=seeds[:3], limits=QueryLimits(memory_bytes=256 << 20))
+    assert few.row_count > 10_000
+
+
+GROWTH = """
+import resource, sys
+from omnigraph.graph import Graph
+from omnigraph.model.errors import ResourceLimitExceeded
+from omnigraph.query import QueryLimits
+
+uri, limit, hops, triangles, count = sys.argv[1], int(sys.argv[2]), *sys.argv[3:]
+graph = Graph.open(uri, read_only=True)
+for text in (count, count, "query q() { match { $a: Person $a knows $b $c knows $b } return { count($a) as n } }"):
+    graph.query(text)
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+for text in (hops, triangles):
+    try:
+        graph.query(text, limits=QueryLimits(memory_bytes=limit))
+        sys.exit("it was answered")
+    except ResourceLimitExceeded:
+        pass
+    assert graph.query(count).row_count == 1
+unit = 1 if sys.platform == "darwin" else 1024
+print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * unit)
+"""
+
+
+def test_a_refused_query_takes_little_more_than_its_limit(graph: Graph) -> None:
+    limit = 64 << 20
+    triangles = TRIANGLES.replace("return {", "return { $a.* as a, $b.* as b, $c.* as c,")
+    arguments = [graph.uri, str(limit), WALKS, triangles.replace("$c knows $a", "$c knows $a $d: Person"), COUNT]
+    run = subprocess.run([sys.executable, "-c", GROWTH, *arguments], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    assert int(run.stdout) < GROWTH_FACTOR * limit
 
 
 @pytest.mark.parametrize(
