@@ -49,7 +49,7 @@ BIRTH = {
 def test_every_failpoint_has_its_row() -> None:
     """The places of `init` have their own tests, because before a birth there is no state to compare.
 
-    Those of the write path, of recovery, bulk loads and upkeep are reached from rooms above, and their tests kill there.
+    Those of the write path, of recovery, loads and upkeep are reached from rooms above, and their tests kill there.
     """
     above = {point for point in Point if point.startswith(("mutation.", "recovery.", "load.", "index.", "compaction."))}
     assert set(Point) - above == set(PLACES) | BIRTH

@@ -45,3 +45,14 @@ def table_schema(entity: NodeType | EdgeType) -> pa.Schema:
     fixed = [pa.field(name, pa.string(), nullable=False) for name in own]
     ordered = sorted(entity.properties, key=lambda prop: prop.name.encode())
     return pa.schema(fixed + [arrow_field(prop.name, prop.type) for prop in ordered])
+
+
+def plainly_typed(rows: pa.Table) -> pa.Table:
+    """The rows in our own types. Columns of blobs that come from a file have an extension type once some part of Lance
+    has registered it, which may happen at any time in the life of a process."""
+    for place, field in enumerate(rows.schema):
+        if isinstance(field.type, pa.BaseExtensionType):
+            kind = field.type.storage_type
+            column = pa.chunked_array([chunk.storage for chunk in rows.column(place).chunks], kind)
+            rows = rows.set_column(place, pa.field(field.name, kind, field.nullable), column)
+    return rows

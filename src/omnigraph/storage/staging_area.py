@@ -22,6 +22,7 @@ from pyarrow import fs
 
 from omnigraph.model.errors import LeaseTimeout, OmniGraphError
 from omnigraph.model.identifiers import new_ulid, ulid_from
+from omnigraph.storage.arrow_types import plainly_typed
 from omnigraph.storage.graph_storage import GraphStorage
 from omnigraph.storage.lance_errors import translated
 from omnigraph.storage.layout import STAGING
@@ -65,18 +66,16 @@ class StagingFiles:
         """The columns of an Arrow file. Local files are mapped: only what is looked at is read, and nothing is kept."""
         source = self._input(name)
         reader = pa.ipc.open_file(source)
-        if columns is not None and self.root.is_local:
-            return reader.read_all().select(list(columns))
-        if columns is not None:
+        if columns is not None and not self.root.is_local:
             places = [reader.schema.get_field_index(column) for column in columns]
             reader = pa.ipc.open_file(source, options=pa.ipc.IpcReadOptions(included_fields=places))
-            return reader.read_all().select(list(columns))
-        return reader.read_all()
+        rows = reader.read_all()
+        return plainly_typed(rows if columns is None else rows.select(list(columns)))
 
     def batches(self, name: str) -> Iterator[pa.RecordBatch]:
         reader = pa.ipc.open_file(self._input(name))
         for number in range(reader.num_record_batches):
-            yield reader.get_batch(number)
+            yield from plainly_typed(pa.Table.from_batches([reader.get_batch(number)])).to_batches()
 
     def _output(self, name: str) -> Any:
         uri = self.uri(name)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
+from omnigraph.storage.arrow_types import plainly_typed
 from omnigraph.write.decode import Decoded
 from omnigraph.write.key_columns import SLICE_ROWS, Mask, part_bytes
 
@@ -40,7 +41,7 @@ class Spool:
                     writer.write_batch(batch)
             file.flush()
             mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        return pa.ipc.open_file(pa.BufferReader(pa.py_buffer(mapped))).read_all()
+        return plainly_typed(pa.ipc.open_file(pa.BufferReader(pa.py_buffer(mapped))).read_all())
 
     def where(self, decoded: Decoded, keep: Mask) -> Decoded:
         """The rows that the mask keeps."""
