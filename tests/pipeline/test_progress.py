@@ -89,6 +89,15 @@ def test_rows_of_finished_tasks_are_told_while_others_still_run(spark: Any, tmp_
     assert (seen[-1].rows, seen[-1].tasks) == (33, 3)
 
 
+def test_a_stage_that_is_over_before_anybody_looks_tells_its_beginning_and_its_end(
+    spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("omnigraph.pipeline.watch.POLL_S", 600.0)
+    seen: list[Progress] = []
+    run(spark, abs, [1, 2, 3], stage=Stage(name="work", listener=seen.append, amount_of=as_rows))
+    assert [(step.tasks, step.tasks_total, step.rows) for step in seen] == [(0, 3, 0), (3, 3, 6)]
+
+
 def fail_once(item: tuple[int, str]) -> int:
     rows, file = item
     if not Path(file).exists():

@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -38,12 +39,12 @@ class Endless:
 
 @dataclass
 class CtrlC:
-    """A person who presses it once, when something is told of the work."""
+    """A person who presses it once, when the work runs: then another thread tells of it."""
 
     pressed: bool = False
 
     def __call__(self, _: Progress) -> None:
-        if not self.pressed:
+        if not self.pressed and threading.current_thread() is not threading.main_thread():
             self.pressed = True
             os.kill(os.getpid(), signal.SIGINT)
 

@@ -53,7 +53,7 @@ def run(
     if spark is None:
         return _run_here(kernel, items, stage)
     tasks = spark.range(0, len(items), 1, len(items))
-    found = dict(collect(spark, tasks, _Items(kernel, tuple(items)), stage=stage))
+    found = dict(collect(spark, tasks, _Items(kernel, tuple(items)), stage=stage, tasks_total=len(items)))
     return [found[number] for number in range(len(items))]
 
 
@@ -79,9 +79,12 @@ def _import_kernels(_: int) -> None:
     import omnigraph.pipeline.spill  # noqa: F401
 
 
-def collect(spark: SparkSession, frame: DataFrame, work: Work, *, stage: Stage) -> list[tuple[int, Any]]:
+def collect(
+    spark: SparkSession, frame: DataFrame, work: Work, *, stage: Stage, tasks_total: int = 1
+) -> list[tuple[int, Any]]:
     """The numbered results of work on the partitions of a frame, each once. The frame is run by this call alone."""
-    group, watch, counted = f"omnigraph-{new_ulid()}", Watch(stage), tally(spark, stage)
+    group, watch, counted = f"omnigraph-{new_ulid()}", Watch(stage, tasks_total), tally(spark, stage)
+    watch.tell(0, Amount())
     tasks = frame.mapInArrow(_Tasks(work, counted, travelling_settings()), _RESULT)
     with watching(spark, group, watch, counted):
         try:
@@ -97,7 +100,7 @@ def collect(spark: SparkSession, frame: DataFrame, work: Work, *, stage: Stage) 
         if isinstance(result, _Refusal):
             raise result.error
         results.append((int(row["number"]), result))
-    watch.tell_end(result for _, result in results)
+    watch.tell_end([result for _, result in results])
     return results
 
 

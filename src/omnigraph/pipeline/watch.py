@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -72,11 +72,12 @@ class Watch:
             )
         )
 
-    def tell_end(self, results: Iterable[Any]) -> None:
-        """All tasks are done: what their results amount to is exact, however much was heard of it before."""
+    def tell_end(self, results: Sequence[Any]) -> None:
+        """All tasks are done: what their results amount to is exact, however little was heard of it before."""
         amount_of = self.stage.amount_of
         done = Amount() if amount_of is None else sum(map(amount_of, results), Amount())
-        self.tell(self.tasks_total, done)
+        total = max(self.tasks_total, len(results))
+        self.tell(total, done, total)
 
     def hear(self, part: Progress) -> None:
         """Jobs that are a part of the stage: their tasks are its tasks."""
