@@ -50,4 +50,4 @@ class Progress:
 
 
 ProgressListener: TypeAlias = Callable[[Progress], None]
-"""Is called now and then while a stage runs, from a thread of the job, and once more when the stage is done."""
+"""Is called when a stage begins, now and then while it runs, and when it is done; also from threads of the job."""
