@@ -17,6 +17,7 @@ from omnigraph.cli.root import root
 from omnigraph.graph import Graph
 from omnigraph.storage.failpoints import InjectedFault, Point, armed
 from omnigraph.storage.staging_area import StagingFiles, staging_area, staging_folders
+from omnigraph.write.key_columns import PART_BYTES_VARIABLE
 from omnigraph.write.line_files import line_source
 from omnigraph.write.tabular.files import remote
 from support.both_engines import exported
@@ -40,10 +41,12 @@ def put(uri: str, data: bytes) -> str:
     return uri
 
 
+@pytest.mark.parametrize("part_bytes", ["", "300"], ids=["keys-at-once", "keys-in-parts"])
 def test_files_on_s3_are_loaded_into_a_graph_on_s3_and_nothing_stays(
-    s3: S3Server, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+    part_bytes: str, s3: S3Server, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run_inline(monkeypatch)
+    monkeypatch.setenv(PART_BYTES_VARIABLE, part_bytes)
     put(s3.uri(f"{tmp_path.name}/in/a.jsonl"), lines("a", 60))
     put(s3.uri(f"{tmp_path.name}/in/b.jsonl.gz"), gzip.compress(lines("b", 60)))
     blob = {"type": "P", "data": {"k": "blob", "b": "base64:eHl6"}}

@@ -7,6 +7,8 @@ keeping is moved into the table. No row is copied: a copy is one small file, mad
 
 from __future__ import annotations
 
+from copy import copy
+
 from omnigraph.storage.lance_session import Dataset
 from omnigraph.storage.staging_area import StagingFiles
 from omnigraph.storage.tables import Table
@@ -14,4 +16,5 @@ from omnigraph.storage.tables import Table
 
 def scratch_copy(table: Table, files: StagingFiles, folder: str) -> Dataset:
     """A new handle of the caller's own, on the same rows. The folder must not be in use."""
-    return table.handle.shallow_clone(files.uri(folder), table.version, storage_options=files.root.lance_options)
+    own = copy(table.handle)  # cloning borrows a handle for itself, and readers share this one
+    return own.shallow_clone(files.uri(folder), table.version, storage_options=files.root.lance_options)
