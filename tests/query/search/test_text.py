@@ -229,6 +229,20 @@ def test_a_resident_column_follows_writes_by_the_fragments_that_they_added(
     assert len(made) < 40
 
 
+def test_a_column_of_too_much_text_is_asked_through_its_index_every_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    documents = Documents(tmp_path / "g", LIBRARY)
+    documents.index(TEXT_INDEX)
+    expected = documents.scores(bm25(documents.table(), "title", "graph", None, limit=2, use_index=False))
+    forget_columns()
+    monkeypatch.setattr(text, "RESIDENT_BYTES_MAX", 10)
+    monkeypatch.setattr(text, "_widths", {})
+    for _ in range(3):
+        assert documents.scores(bm25(documents.table(), "title", "graph", None, limit=2)) == expected
+        assert not text.text_columns.is_held(documents.table(), "title")
+
+
 # --- indexes ----------------------------------------------------------------------------------------------
 
 

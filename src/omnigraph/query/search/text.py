@@ -22,9 +22,11 @@ RESIDENT_ROWS_MAX = 4_000_000
 RESIDENT_BYTES_MAX = 256 * 1024 * 1024
 """And up to so many bytes of text: about as much as is split into words in a few seconds."""
 SAMPLE_ROWS = 1024
+WIDTHS_MAX = 1024
 
 text_columns: SearchColumns[TextPart] = SearchColumns(make_text_part)
 _indexes = IndexedTexts()
+_widths: dict[tuple[str, str], float] = {}
 
 
 def text_matches(table: Table, column: str, query: str | None, *, use_index: bool = True) -> RowIds:
@@ -92,8 +94,17 @@ def _index_for(table: Table, column: str) -> IndexedText | None:
 
 
 def _may_be_resident(table: Table, column: str) -> bool:
-    rows = table.pin.row_count
-    if rows > RESIDENT_ROWS_MAX:
-        return False
-    sample = next(iter(table.scan([column], batch_rows=SAMPLE_ROWS, limit=SAMPLE_ROWS)), None)
-    return sample is None or sample.nbytes * (rows / max(1, sample.num_rows)) <= RESIDENT_BYTES_MAX
+    return (
+        table.pin.row_count <= RESIDENT_ROWS_MAX and table.pin.row_count * _width(table, column) <= RESIDENT_BYTES_MAX
+    )
+
+
+def _width(table: Table, column: str) -> float:
+    """Bytes of a row's text, from the first rows; looked at once per lineage."""
+    key = (table.uri, column)
+    if key not in _widths:
+        sample = next(iter(table.scan([column], batch_rows=SAMPLE_ROWS, limit=SAMPLE_ROWS)), None)
+        if len(_widths) >= WIDTHS_MAX:
+            _widths.clear()
+        _widths[key] = 0.0 if sample is None else sample.nbytes / max(1, sample.num_rows)
+    return _widths[key]
