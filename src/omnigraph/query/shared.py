@@ -48,8 +48,6 @@ class SharedResults:
         self._guard = guard
         self._answers: dict[int, tuple[Keys, Mask]] = {}
         self._relations: dict[int, Relation | None] = {}
-        self.answered = 0
-        """How many answers and sources were taken from what was there."""
 
     def answers(self, number: int, by: tuple[Rows, ...], ask: Callable[[Positions], Mask]) -> Mask:
         """Yes or no for each row (given by one or two columns); `ask` is called for those that nobody asked about."""
@@ -59,7 +57,6 @@ class SharedResults:
         there = known[places] == keys if len(known) else np.zeros(len(keys), np.bool_)
         answer = np.zeros(len(keys), np.bool_)
         answer[there] = said[places[there]]
-        self.answered += int(np.count_nonzero(there))
         missing = np.flatnonzero(~there)
         if len(missing):
             answer[missing] = ask(missing)
@@ -84,7 +81,6 @@ class SharedResults:
         if known is None:
             return None
         missing = np.setdiff1d(sources, known.sources, assume_unique=True)
-        self.answered += len(sources) - len(missing)
         if len(missing):
             known = self._grown(known, missing, walk)
             self._relations[number] = known
