@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from omnigraph.model.errors import OpenedReadOnly
 from omnigraph.storage.durability import Durability
-from omnigraph.storage.lance_session import Handles
+from omnigraph.storage.lance_session import Handles, new_session
 from omnigraph.storage.leases import Leases
 from omnigraph.storage.lineages import Lineages
 from omnigraph.storage.manifest import ManifestStore
@@ -39,8 +39,17 @@ class GraphStorage:
 def open_storage(uri: str, *, durability: Durability = "full", read_only: bool = False) -> GraphStorage:
     """The storage that an address names."""
     root = parse_root(uri)
+    return _assembled(root, durability, read_only, Handles(root))
+
+
+def from_disk(storage: GraphStorage) -> GraphStorage:
+    """The same graph without anything that this process remembers of it: a file that is gone is missed."""
+    fresh = new_session()
+    return _assembled(storage.root, storage.durability, True, Handles(storage.root, lambda: fresh))
+
+
+def _assembled(root: Root, durability: Durability, read_only: bool, handles: Handles) -> GraphStorage:
     objects = open_store(root, durable=durability == "full")
-    handles = Handles(root)
     return GraphStorage(
         root=root,
         durability=durability,

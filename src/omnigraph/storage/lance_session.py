@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import threading
 from collections import OrderedDict
+from collections.abc import Callable
 from typing import Any
 
 os.environ.setdefault("LANCE_LOG", "error")  # must be set before the import: Lance logs to stderr on its own account
@@ -41,6 +42,7 @@ __all__ = [
     "LanceOperation",
     "MatchQuery",
     "Transaction",
+    "new_session",
     "serialize_row_addrs",
     "session",
     "tokenize",
@@ -63,15 +65,21 @@ def session() -> Any:
     global _session
     with _session_lock:
         if _session is None:
-            _session = Session(index_cache_size_bytes=INDEX_CACHE_BYTES, metadata_cache_size_bytes=METADATA_CACHE_BYTES)
+            _session = new_session()
         return _session
+
+
+def new_session() -> Any:
+    """A session that knows nothing yet, for whoever must not believe what another one remembers."""
+    return Session(index_cache_size_bytes=INDEX_CACHE_BYTES, metadata_cache_size_bytes=METADATA_CACHE_BYTES)
 
 
 class Handles:
     """Read handles of one graph, keyed by (path, version). Thread-safe."""
 
-    def __init__(self, root: Root) -> None:
+    def __init__(self, root: Root, session: Callable[[], Any] = session) -> None:
         self._root = root
+        self._session = session
         self._lock = threading.Lock()
         self._by_version: OrderedDict[tuple[str, int], Dataset] = OrderedDict()
 
@@ -120,7 +128,7 @@ class Handles:
                 self._root.join(path),
                 version=version,
                 block_size=block_bytes,
-                session=session(),
+                session=self._session(),
                 storage_options=self._root.lance_options,
             )
 

@@ -20,6 +20,7 @@ from omnigraph.model.errors import (
 )
 from omnigraph.model.identifiers import MAIN, TableKey
 from omnigraph.storage import GraphStorage, LoadedManifest, TablePin, accept, read_files
+from omnigraph.storage.graph_storage import from_disk
 from omnigraph.write import verify_checks_files as files
 from omnigraph.write import verify_checks_rows as rows
 from omnigraph.write.verify_report import Finding, VerifyReport, guarded, in_order
@@ -30,6 +31,7 @@ _NOT_A_GRAPH = (GraphNotFound, FormatTooOld, FormatTooNew, FormatStampUnreadable
 
 def verify_graph(storage: GraphStorage, *, deep: bool = True) -> VerifyReport:
     """Checks the graph; `deep` reads the rows and tries the indexes too. Needs no accepted schema to run."""
+    storage = from_disk(storage)
     findings: list[Finding] = []
     loaded = _load_branches(storage, findings)
     catalog = _load_catalog(storage, findings)
