@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 
@@ -36,6 +36,7 @@ from omnigraph.storage import (
     Point,
     PublishPlan,
     StagedEffect,
+    StagedRows,
     TablePin,
     TableVersion,
     VersionIs,
@@ -44,10 +45,11 @@ from omnigraph.storage import (
     reach,
 )
 from omnigraph.storage.failpoints import InjectedFault
+from omnigraph.storage.publish import rows_of
 from omnigraph.write.changes import ChangeSet
 from omnigraph.write.composite_keys import refuse_foreign_ids
 from omnigraph.write.effects import stage
-from omnigraph.write.gates import is_busy, staging_ahead, window
+from omnigraph.write.gates import Foreseen, foresee, is_busy, staging_ahead, window
 from omnigraph.write.publish_ahead import publish_ahead
 from omnigraph.write.recovery import recover_branch, resolve
 from omnigraph.write.sidecars import Sidecar, SidecarPin, delete_sidecar, list_sidecars, write_sidecar
@@ -135,19 +137,88 @@ def _in_turn(storage: GraphStorage, request: WriteRequest, schema: Callable[[], 
     """Queues for the branch. Work that only adds writes its files meanwhile, and has little left to do in its turn."""
     with staging_ahead(storage, request.branch):
         ahead = _staged_ahead(storage, request, schema)
+    turn = _Turn(storage, request, schema, ahead)
     try:
-        with window(storage, request.branch) as lease:
-            _recover(storage, request.branch, lease)
-            base = WriteBase(request.branch, storage.manifest.load(request.branch), schema())
-            moved = _moved(storage, request, base, ahead)
-            if ahead is None or moved is None:
-                return _attempt(storage, request, schema, lease)
-            ahead = None  # from here on the files belong to a commit
-            reach(Point.MUTATION_STAGED)
-            return _effects_and_publish(storage, base, request, list(moved.values()), lease)
+        with window(storage, request.branch, arm=turn.arm if turn.may_arm else None) as lease:
+            return turn.take(lease)
     finally:
-        if ahead is not None:
-            ahead.discard(storage)
+        turn.leave()
+
+
+@dataclass(frozen=True, slots=True)
+class _Armed:
+    """Phase A, done against a branch that is foreseen: the sidecar is there, no table has moved."""
+
+    base: WriteBase
+    effects: tuple[StagedEffect, ...]
+    sidecar: Sidecar
+
+    def stands(self, now: WriteBase) -> bool:
+        return now.head == self.base.head and now.schema.ir_hash == self.base.schema.ir_hash
+
+
+@dataclass(slots=True)
+class _Turn:
+    """One write on its way through the queue, and what it has on disk already: used in its turn, or removed."""
+
+    storage: GraphStorage
+    request: WriteRequest
+    schema: Callable[[], AcceptedSchema]
+    ahead: StagedAhead | None
+    armed: _Armed | None = None
+
+    @property
+    def may_arm(self) -> bool:
+        """A key that the write before it may have used is only known once that has published."""
+        return self.ahead is not None and self.request.idempotency_key is None
+
+    def arm(self, foreseen: Foreseen) -> None:
+        """Checks and writes the sidecar for the branch as it will be. What cannot be done now is done in the turn."""
+        try:
+            base = WriteBase(self.request.branch, foreseen.loaded, self.schema())
+            if any(other.operation_id != foreseen.operation_id for other in _pending(self.storage, base.branch)):
+                return  # somebody died here: that is resolved first, in the turn
+            moved = _moved(self.storage, self.request, base, self.ahead)
+            sidecar = None if moved is None else _intent(self.storage, base, self.request, list(moved.values()))
+            if moved is None or sidecar is None or sidecar.operation_id <= foreseen.operation_id:
+                return  # recovery goes by these ids: ours must come after the one that we follow
+            write_sidecar(self.storage.objects, sidecar)
+        except (OmniGraphError, InjectedFault):
+            return  # the answer is given in the turn, against what is there then
+        self.armed = _Armed(base, tuple(moved.values()), sidecar)
+        reach(Point.MUTATION_ARMED_AHEAD)
+
+    def take(self, lease: HeldLeases) -> Receipt:
+        storage, request = self.storage, self.request
+        base = WriteBase(request.branch, storage.manifest.load(request.branch), self.schema())
+        armed = self.armed
+        if armed is not None and armed.stands(base) and not storage.lineages.exists(MANIFEST, SCHEMA_APPLY_LOCK):
+            for effect in armed.effects:
+                _require_head_at_pin(storage, effect.pin)
+            self.armed = self.ahead = None  # from here on the files and the sidecar belong to a commit
+            plan = _plan(base, armed.sidecar)
+            staged = publish_ahead(storage, base.loaded, plan, armed.effects)
+            return _carry_out(storage, base, _Intended(armed.sidecar, plan, armed.effects, staged), lease)
+        self._take_back()
+        _recover(storage, request.branch, lease)
+        base = WriteBase(request.branch, storage.manifest.load(request.branch), self.schema())
+        moved = _moved(storage, request, base, self.ahead)
+        if moved is None:
+            return _attempt(storage, request, self.schema, lease)
+        self.ahead = None
+        reach(Point.MUTATION_STAGED)
+        return _effects_and_publish(storage, base, request, list(moved.values()), lease)
+
+    def leave(self) -> None:
+        self._take_back()
+        if self.ahead is not None:
+            self.ahead.discard(self.storage)
+
+    def _take_back(self) -> None:
+        """What was foreseen did not come: the intent is withdrawn before anything was done about it."""
+        if self.armed is not None:
+            _disarm(self.storage, self.armed.sidecar)
+            self.armed = None
 
 
 def _staged_ahead(
@@ -325,6 +396,16 @@ def _is_read(storage: GraphStorage, location: str, lineage: str) -> bool:
 # --- effects ----------------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, slots=True)
+class _Intended:
+    """A write whose sidecar is written, if it has effects, and whose publish is being staged."""
+
+    sidecar: Sidecar
+    plan: PublishPlan
+    effects: Sequence[StagedEffect]
+    staged: Callable[[], StagedRows | None]
+
+
 def _effects_and_publish(
     storage: GraphStorage, base: WriteBase, request: WriteRequest, effects: list[StagedEffect], lease: HeldLeases
 ) -> Receipt:
@@ -332,19 +413,32 @@ def _effects_and_publish(
         _require_head_at_pin(storage, effect.pin)
     sidecar = _intent(storage, base, request, effects)
     plan = _plan(base, sidecar)
-    ahead = publish_ahead(storage, base.loaded, plan, effects)  # while the sidecar is synced and the tables commit
+    staged = publish_ahead(storage, base.loaded, plan, effects)  # while the sidecar is synced and the tables commit
     if effects:
         write_sidecar(storage.objects, sidecar)  # Phase A: from here on a crash is resolved by whoever comes next
+    return _carry_out(storage, base, _Intended(sidecar, plan, effects, staged), lease)
+
+
+def _carry_out(storage: GraphStorage, base: WriteBase, work: _Intended, lease: HeldLeases) -> Receipt:
     try:
         reach(Point.MUTATION_ARMED)
-        versions = _commit_tables(storage, effects)  # Phase B
+        plan = replace(work.plan, changes=_commit_tables(storage, work.effects))  # Phase B
+        if work.effects:
+            foresee(storage, base.branch, lambda: _foreseen(base, plan, work.sidecar))
         reach(Point.MUTATION_BEFORE_PUBLISH)
-        published = publish(storage.manifest, replace(plan, changes=versions), lease.check, ahead)  # Phase C: visible
+        published = publish(storage.manifest, plan, lease.check, work.staged)  # Phase C: visible
     except (OmniGraphError, InjectedFault) as error:
-        return _resolve_own(storage, sidecar, lease, error) if effects else _raise(error)
-    if effects:
-        _disarm(storage, sidecar)  # Phase D
+        return _resolve_own(storage, work.sidecar, lease, error) if work.effects else _raise(error)
+    if work.effects:
+        _disarm(storage, work.sidecar)  # Phase D
     return Receipt(published.commit)
+
+
+def _foreseen(base: WriteBase, plan: PublishPlan, sidecar: Sidecar) -> Foreseen:
+    """The branch after this plan, by the rules that the publish itself follows."""
+    state = base.loaded.state.fold(rows_of(plan, base.loaded)[1])
+    loaded = replace(base.loaded, version=base.loaded.version + 1, state=state, head_place=None)
+    return Foreseen(loaded, sidecar.operation_id)
 
 
 def _raise(error: Exception) -> Receipt:
@@ -392,7 +486,7 @@ def _pin_of(storage: GraphStorage, effect: StagedEffect) -> SidecarPin:
     )
 
 
-def _commit_tables(storage: GraphStorage, effects: list[StagedEffect]) -> tuple[TableVersion, ...]:
+def _commit_tables(storage: GraphStorage, effects: Sequence[StagedEffect]) -> tuple[TableVersion, ...]:
     versions = []
     for effect in effects:
         versions.append(storage.table_commits.commit(effect))
@@ -408,7 +502,7 @@ def _plan(base: WriteBase, sidecar: Sidecar) -> PublishPlan:
 
 
 def _disarm(storage: GraphStorage, sidecar: Sidecar) -> None:
-    """The write has happened; a sidecar that cannot be removed now is recognised as done by the next writer."""
+    """The write has happened, or nothing of it: a sidecar that cannot be removed now is recognised as either later."""
     try:
         delete_sidecar(storage.objects, sidecar.operation_id, lasting=False)
     except (OmniGraphError, InjectedFault) as error:

@@ -3,6 +3,9 @@
 The first writer of a queue takes the lease; it is handed from one to the next without being given back, so a busy
 branch pays for it once per run of writers instead of once per commit. Each writer keeps its own commit. After a stated
 number of hand-overs the lease is given back, so that writers of other processes get their turn.
+
+One of the queue is *next*: nobody overtakes it. As soon as the writer that holds the branch has committed its tables,
+it says how the branch will look (`foresee`), and the next one arms itself for that while the publish is under way.
 """
 
 from __future__ import annotations
@@ -10,12 +13,12 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 
 from omnigraph.model.errors import LeaseTimeout
-from omnigraph.storage import GraphStorage, HeldLeases
+from omnigraph.storage import GraphStorage, HeldLeases, LoadedManifest
 from omnigraph.storage.leases import WAIT_MAX_S
 
 HANDOVERS_MAX = 32
@@ -24,11 +27,24 @@ STAGING_AT_A_TIME = 4
 branch, and whoever waits here is not next anyway."""
 
 
+@dataclass(frozen=True, slots=True)
+class Foreseen:
+    """The branch as it will be once the write that holds it has published. Its tables are committed already."""
+
+    loaded: LoadedManifest
+    """All but the handle, which is still that of the version before."""
+    operation_id: str
+    """Of the write that is to be followed; its sidecar is there, and alive."""
+
+
 @dataclass
 class _Gate:
     """The queue of one branch of one graph in this process."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)
+    next: threading.Lock = field(default_factory=threading.Lock)
+    news: threading.Condition = field(default_factory=threading.Condition)
+    foreseen: Callable[[], Foreseen] | None = None
     waiting: int = 0
     handovers: int = 0
     staging: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(STAGING_AT_A_TIME))
@@ -41,21 +57,42 @@ _registry = threading.Lock()
 
 
 @contextmanager
-def window(storage: GraphStorage, branch: str, *, wait_s: float = WAIT_MAX_S) -> Iterator[HeldLeases]:
-    """The exclusive right to commit on a branch, for the block. All handles of one root in the process share it."""
+def window(
+    storage: GraphStorage, branch: str, *, arm: Callable[[Foreseen], None] | None = None, wait_s: float = WAIT_MAX_S
+) -> Iterator[HeldLeases]:
+    """The exclusive right to commit on a branch, for the block. All handles of one root in the process share it.
+
+    `arm` is called when this writer is next and the one before it has said how the branch will look.
+    """
     gate = _gate_of(storage, branch)
     deadline = time.monotonic() + wait_s
     with _registry:
         gate.waiting += 1
-    got = gate.lock.acquire(timeout=wait_s)
-    with _registry:
-        gate.waiting -= 1
+    try:
+        got = _queue(gate, deadline, arm)
+    finally:
+        with _registry:
+            gate.waiting -= 1
     if not got:
+        _leave_nothing(gate)
         raise LeaseTimeout(f"branch '{branch}' is busy: other writers of this process were first")
     try:
         yield _lease(gate, storage, branch, deadline)
     finally:
         _pass_on(gate)
+
+
+def foresee(storage: GraphStorage, branch: str, foreseen: Callable[[], Foreseen]) -> None:
+    """Said by the writer that holds the branch, after its last table commit. Worked out by the next one, if any.
+
+    Not where the lease can be lost, and not by the last writer of a run, who gives it back: whoever is armed must be
+    the one that follows.
+    """
+    gate = _gate_of(storage, branch)
+    if storage.root.is_local and gate.handovers < HANDOVERS_MAX:
+        with gate.news:
+            gate.foreseen = foreseen
+            gate.news.notify_all()
 
 
 def is_busy(storage: GraphStorage, branch: str) -> bool:
@@ -80,18 +117,41 @@ def _gate_of(storage: GraphStorage, branch: str) -> _Gate:
         return gate
 
 
+def _queue(gate: _Gate, deadline: float, arm: Callable[[Foreseen], None] | None) -> bool:
+    """Waits to be next, then for the branch. False when the time is over."""
+    if not gate.next.acquire(timeout=_left(deadline)):
+        return False
+    try:
+        if arm is not None:
+            foreseen = _news(gate, deadline)
+            if foreseen is not None:
+                arm(foreseen())
+        return gate.lock.acquire(timeout=_left(deadline))
+    finally:
+        gate.next.release()
+
+
+def _news(gate: _Gate, deadline: float) -> Callable[[], Foreseen] | None:
+    """What the writer that holds the branch foresees; None when nobody holds it any more, or the time is over."""
+    with gate.news:
+        gate.news.wait_for(lambda: gate.foreseen is not None or not gate.lock.locked(), _left(deadline))
+        return gate.foreseen
+
+
+def _left(deadline: float) -> float:
+    return max(0.0, deadline - time.monotonic())
+
+
 def _lease(gate: _Gate, storage: GraphStorage, branch: str, deadline: float) -> HeldLeases:
     if gate.held is None:
         gate.keeper = ExitStack()
-        wait_s = max(0.0, deadline - time.monotonic())
-        gate.held = gate.keeper.enter_context(storage.leases.hold(branch, wait_s=wait_s))
+        gate.held = gate.keeper.enter_context(storage.leases.hold(branch, wait_s=_left(deadline)))
         gate.handovers = 0
     return gate.held
 
 
 def _pass_on(gate: _Gate) -> None:
-    """Keeps the lease for the next in the queue, or gives it back. A waiter that gives up leaves no lease behind,
-    because the lease is only kept while somebody still waits for this lock."""
+    """Keeps the lease for the next in the queue, or gives it back."""
     with _registry:
         keep = gate.waiting > 0 and gate.handovers < HANDOVERS_MAX and gate.held is not None
         gate.handovers += 1
@@ -100,4 +160,13 @@ def _pass_on(gate: _Gate) -> None:
             gate.held = None
             gate.keeper.close()
     finally:
-        gate.lock.release()
+        with gate.news:
+            gate.foreseen = None
+            gate.lock.release()
+            gate.news.notify_all()
+
+
+def _leave_nothing(gate: _Gate) -> None:
+    """A waiter that gives up may be the one for whom the lease was kept: then it is passed on from here."""
+    if gate.lock.acquire(blocking=False):
+        _pass_on(gate)
