@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark import cloudpickle
 
 from omnigraph.graph import Graph, loading
 from omnigraph.model.progress import Progress
@@ -15,6 +17,7 @@ from omnigraph.pipeline.run import run
 from omnigraph.pipeline.watch import Amount, Stage
 from omnigraph.write.line_files import line_source
 
+cloudpickle.register_pickle_by_value(sys.modules[__name__])
 SCHEMA = "node P { k: String @key  n: I32? }\nedge K: P -> P { w: I32? }"
 PEOPLE = 300
 ROWS = 2 * PEOPLE
