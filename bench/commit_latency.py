@@ -137,8 +137,10 @@ def _one_person() -> pa.Table:
 
 
 def throughput(folder: Path, people: int, commits: int) -> None:
-    """Every thread inserts on main through one shared graph; each insert is a commit of its own. The others are measured
-    before and after, because the machine's speed changes."""
+    """Every thread inserts on main through one shared graph; each insert is a commit of its own.
+
+    The others are measured before and after, because the machine's speed changes.
+    """
     print(f"\n{people:,} people, a new graph for each row, {commits} commits; the others with one writer, in turns\n")
     print("| threads on one branch | commits/s | p50 ms | p99 ms | DuckDB, durable | LanceDB upsert | plain Lance |")
     print("|---|---|---|---|---|---|---|")
