@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from omnigraph.model.errors import Corrupt
 from omnigraph.model.identifiers import TableKey
 from omnigraph.storage import layout
+from omnigraph.storage.grown_map import GrownMap
 from omnigraph.storage.manifest_rows import (
     GraphCommit,
     GraphHead,
@@ -44,9 +45,9 @@ class ManifestState:
 
     locations: Mapping[str, str] = field(default_factory=dict)
     newest: Mapping[str, TableVersion] = field(default_factory=dict)
-    published: Mapping[str, TableVersion] = field(default_factory=dict)
+    published: GrownMap[str, TableVersion] = field(default_factory=GrownMap)
     tombstones: Mapping[str, int] = field(default_factory=dict)
-    commits: Mapping[str, GraphCommit] = field(default_factory=dict)
+    commits: GrownMap[str, GraphCommit] = field(default_factory=GrownMap)
     heads: Mapping[str, GraphHead] = field(default_factory=dict)
     head: GraphCommit | None = None
     """The effective head: the greatest commit. A fresh branch has its parent's commits and no head row yet."""
@@ -55,8 +56,10 @@ class ManifestState:
 
     def fold(self, rows: Iterable[ManifestRow]) -> ManifestState:
         """This state with newer rows on top."""
-        locations, newest, published = dict(self.locations), dict(self.newest), dict(self.published)
-        tombstones, commits, heads, head = dict(self.tombstones), dict(self.commits), dict(self.heads), self.head
+        locations, newest, tombstones = dict(self.locations), dict(self.newest), dict(self.tombstones)
+        heads, head = dict(self.heads), self.head
+        published: dict[str, TableVersion] = {}
+        commits: dict[str, GraphCommit] = {}
         for row in rows:
             match row:
                 case TableRegistration(table_key=key):
@@ -72,7 +75,15 @@ class ManifestState:
                     head = row if head is None or row.order > head.order else head
                 case GraphHead():
                     heads[row.branch] = row
-        return ManifestState(locations, newest, published, tombstones, commits, heads, head)
+        return ManifestState(
+            locations,
+            newest,
+            self.published.grown(published.items()),
+            tombstones,
+            self.commits.grown(commits.items()),
+            heads,
+            head,
+        )
 
     def pins(self) -> tuple[TablePin, ...]:
         """The visible tables in order of their keys: for each the newest version that no tombstone hides."""
