@@ -19,7 +19,7 @@ from omnigraph.model.errors import (
     OpenedReadOnly,
     Unreachable,
 )
-from omnigraph.storage import open_storage
+from omnigraph.storage import manifest, open_storage
 from omnigraph.storage.failpoints import InjectedFault, Point, armed
 from support.writers import KNOWS, PERSON, SCHEMA, write_pair
 
@@ -35,6 +35,27 @@ def uri(new_root: Callable[[str], str]) -> str:
 @pytest.fixture
 def graph(uri: str) -> Graph:
     return Graph.open(uri, durability="os")
+
+
+def test_a_branch_that_was_just_cut_shows_its_source_without_reading_a_row_again(
+    uri: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[int] = []
+    real = manifest.decode
+    monkeypatch.setattr(manifest, "decode", lambda table: read.append(table.num_rows) or real(table))
+    graph = Graph.open(uri, durability="os")
+    before = graph.snapshot()
+    graph.create_branch("draft")
+    read.clear()
+    assert graph.snapshot("draft").tables == before.tables
+    assert read == []
+    write_pair(open_storage(uri, durability="os"), branch="draft")  # by a handle that knows nothing of this one
+    read.clear()
+    assert graph.snapshot("draft").tables != before.tables
+    assert read == [4], "two table versions, the commit, the head: what was published on the branch"
+    cold = Graph.open(uri, durability="os")
+    assert cold.snapshot("draft") == graph.snapshot("draft")
+    assert cold.snapshot() == graph.snapshot() == before
 
 
 def test_tx_B01_a_new_branch_shows_what_its_source_shows_and_makes_no_commit(graph: Graph) -> None:

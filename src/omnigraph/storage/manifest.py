@@ -2,7 +2,7 @@
 
 A warm load costs one probe of the newest version. When the manifest moved, only the fragments that were added since
 are read: rows are never deleted, so the old state plus the rows of unseen fragments is the new state, also after a
-compaction.
+compaction. A branch that was just cut has the fragments of its source, and nothing of it is read.
 """
 
 from __future__ import annotations
@@ -264,15 +264,25 @@ class ManifestStore:
     ) -> LoadedManifest:
         handle = self._open(branch, version)
         self._check_stamp(handle)
-        fragments = handle.get_fragments()
+        fragments = {_fragment_name(fragment): fragment for fragment in handle.get_fragments()}
+        warm = warm or self._akin(frozenset(fragments))
         seen = warm.fragments if warm is not None else frozenset()
-        unseen = [fragment for fragment in fragments if _fragment_name(fragment) not in seen]
+        unseen = [fragment for name, fragment in fragments.items() if name not in seen]
         rows: list[ManifestRow] = []
         with translated(self._root.join(self._path(branch))):
             if unseen:
                 rows = list(decode(handle.scanner(columns=READ_COLUMNS, fragments=unseen).to_table()))
         state = warm.state.fold(rows) if warm is not None else fold_rows(rows)
         return self._loaded(branch, identifier, handle, state)
+
+    def _akin(self, fragments: frozenset[tuple[int, str]]) -> LoadedManifest | None:
+        """What is warm of a branch that this one was cut from, or goes on from: all of its fragments are here too.
+
+        Files have unique names, so the rows of theirs are ours, and ours that are not theirs came later.
+        """
+        with self._lock:
+            akin = [warm for warm in self._warm.values() if warm.fragments <= fragments]
+        return max(akin, key=lambda warm: len(warm.fragments), default=None)
 
     def _open(self, branch: str, version: int | None) -> Dataset:
         path = self._path(branch)
