@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
@@ -98,6 +100,26 @@ def test_the_lease_of_a_killed_process_becomes_free(
     monkeypatch.setattr(leases_module, "LEASE_TTL_S", 0.5)
     with mine.hold("b", wait_s=30) as held:
         held.check()
+
+
+def test_a_folder_that_is_cleaned_up_before_its_lock_is_in_it_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A load's staging folder is born while another handle, just opened, removes empty ones."""
+    root = parse_root(str(tmp_path))
+    real, removed = os.makedirs, list[str]()
+
+    def then_cleaned_up(path: str, **options: bool) -> None:
+        real(path, **options)
+        if len(removed) < 3 and path.endswith("load"):
+            removed.append(path)
+            os.rmdir(path)
+
+    monkeypatch.setattr(os, "makedirs", then_cleaned_up)
+    lease = Leases(root, open_store(root)).take("__staging/load/alive")
+    assert removed == [str(tmp_path / "__staging" / "load")] * 3
+    assert (tmp_path / "__staging" / "load" / "alive").is_file()
+    lease.release()
 
 
 @pytest.mark.s3

@@ -118,12 +118,25 @@ class _FileLease:
             return False
 
 
+FOLDER_TRIES = 16
+"""A new folder is empty for a moment, and may be cleaned up as a leftover before the lock file is in it."""
+
+
+def _lock_file(path: str) -> int:
+    for attempt in range(1, FOLDER_TRIES + 1):
+        try:
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except FileNotFoundError as error:
+            if attempt == FOLDER_TRIES:
+                raise storage_error(error, path) from error
+        except OSError as error:
+            raise storage_error(error, path) from error
+    raise AssertionError("the loop returns or raises")
+
+
 def _acquire_file(path: str, name: str, deadline: float) -> _FileLease:
-    try:
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    except OSError as error:
-        raise storage_error(error, path) from error
+    descriptor = _lock_file(path)
     pause_s = 0.0005
     while True:
         try:
