@@ -53,7 +53,8 @@ def write_rows(task: WriteTask) -> list[WrittenFragment]:
     """Writes the data files of one task. The kernel of the last stage."""
     rows = selected_rows(task.files, task.selected, task.schema)
     folder = f"write/{task.key.kind}-{task.key.type_name}/{attempt()}"
-    return write_bulk(task.files, folder, task.schema, rows)
+    with task.files.at_work():
+        return write_bulk(task.files, folder, task.schema, rows)
 
 
 def amount_written(fragments: Sequence[WrittenFragment]) -> Amount:

@@ -22,7 +22,7 @@ from omnigraph.pipeline.watch import Amount
 from omnigraph.storage.staging_area import StagingFiles
 from omnigraph.write.changes import TableChange
 from omnigraph.write.decode import DecodePlan
-from omnigraph.write.intake import Part, ReadPlan
+from omnigraph.write.intake import ItemReading, Part, ReadPlan
 from omnigraph.write.records import Record
 from omnigraph.write.sources import SourceItem, Unreadable
 from omnigraph.write.value_rules import check_values
@@ -76,6 +76,21 @@ def decode_item(task: DecodeTask) -> DecodeReceipt:
     """Reads one item. The kernel of the first stage."""
     reading = task.plan.read(task.item)
     name = f"decode/{task.number:06d}-{attempt()}"
+    with task.files.at_work():
+        spilled = _spill(task, reading, name)
+        refused = _keep_refused(task, reading, name) if reading.refused else None
+    return DecodeReceipt(
+        task.number,
+        reading.span,
+        spilled,
+        tuple(reading.violations.first()),
+        reading.violations.total,
+        refused,
+        task.item.size,
+    )
+
+
+def _spill(task: DecodeTask, reading: ItemReading, name: str) -> tuple[Spilled, ...]:
     with ExitStack() as stack:
         writers: dict[TableKey, _TypeWriter] = {}
         for part in reading.parts():
@@ -84,21 +99,15 @@ def decode_item(task: DecodeTask) -> DecodeReceipt:
                 if key not in writers:
                     writers[key] = _TypeWriter.open(task, part, name, stack)
                 writers[key].write(part)
-    refused = None
-    if reading.refused:
-        refused = f"{name}-refused.arrow"
-        columns = [[each.line for each in reading.refused], [each.text for each in reading.refused]]
-        arrays = [pa.array(values, each.type) for values, each in zip(columns, _TEXTS, strict=True)]
-        task.files.write(refused, _TEXTS, [pa.RecordBatch.from_arrays(arrays, schema=_TEXTS)], _TEXT_CODEC)
-    return DecodeReceipt(
-        task.number,
-        reading.span,
-        tuple(writer.spilled() for writer in writers.values()),
-        tuple(reading.violations.first()),
-        reading.violations.total,
-        refused,
-        task.item.size,
-    )
+    return tuple(writer.spilled() for writer in writers.values())
+
+
+def _keep_refused(task: DecodeTask, reading: ItemReading, name: str) -> str:
+    refused = f"{name}-refused.arrow"
+    columns = [[each.line for each in reading.refused], [each.text for each in reading.refused]]
+    arrays = [pa.array(values, each.type) for values, each in zip(columns, _TEXTS, strict=True)]
+    task.files.write(refused, _TEXTS, [pa.RecordBatch.from_arrays(arrays, schema=_TEXTS)], _TEXT_CODEC)
+    return refused
 
 
 def amount_decoded(receipt: DecodeReceipt) -> Amount:

@@ -161,7 +161,7 @@ def build_segment(task: BuildTask) -> BuiltSegment:
     root, build = task.files.root, task.build
     table = Tables(Handles(root), root.uri).open(task.pin)
     folder = f"index/{new_ulid()}"
-    with translated(table.uri):
+    with task.files.at_work(), translated(table.uri):
         copy = scratch_copy(table, task.files, folder)
         segment = copy.create_index_uncommitted(
             build.spec.column,

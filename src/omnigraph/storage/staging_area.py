@@ -1,8 +1,10 @@
 """The staging area of a load: `__staging/<load id>/`, shared by the driver and every task, and always removed.
 
 Whoever loads holds the lease `alive` in its folder: an OS file lock, or a lease object on S3. A folder whose lease is
-free belongs to a load that died. Files that were moved from here into a table are listed under `moved/` before they
-move, so a dead load's files can be told from everybody else's. Index builds use such an area in the same way.
+free belongs to a load that died. Tasks hold a work lock while they write (`work_locks`): the folder is removed when the
+last of them has ended, also of a job that failed and of a driver that died. Files that were moved from here into a
+table are listed under `moved/` before they move, so a dead load's files can be told from everybody else's. Index builds
+use such an area in the same way.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from pyarrow import fs
 
 from omnigraph.model.errors import LeaseTimeout, OmniGraphError
 from omnigraph.model.identifiers import new_ulid, ulid_from
+from omnigraph.storage import work_locks
 from omnigraph.storage.arrow_types import plainly_typed
 from omnigraph.storage.graph_storage import GraphStorage
 from omnigraph.storage.lance_errors import translated
@@ -29,9 +32,14 @@ from omnigraph.storage.layout import STAGING
 from omnigraph.storage.root import Root
 
 ALIVE = "alive"
+AT_WORK = "at-work"
 MOVED = "moved"
 HANDED_OVER = "write-"
 HANDED_OVER_HOURS = 24
+STRAGGLERS_S_MAX = 30.0
+"""How long the end of a load waits for tasks of a failed job. Later ones are left to `cleanup_staging`."""
+ORPHANS_S_MAX = 5.0
+"""How long `cleanup_staging` waits for tasks that outlived their driver. The next one finds those that last longer."""
 _log = logging.getLogger("omnigraph.storage")
 
 
@@ -48,6 +56,29 @@ class StagingFiles:
 
     def uri(self, name: str) -> str:
         return self.root.join(self.path(name))
+
+    def allow_work(self) -> None:
+        if self.root.is_local:
+            work_locks.allow_work(self.uri(AT_WORK))
+
+    @contextmanager
+    def at_work(self) -> Iterator[None]:
+        """What a task holds while it writes here: the area stays. Objects of a bucket need no folder, and no lock."""
+        if not self.root.is_local:
+            yield
+            return
+        if self.load_id.startswith(HANDED_OVER):  # no process of ours was there before
+            self.allow_work()
+        with work_locks.at_work(self.uri(AT_WORK)):
+            yield
+
+    @contextmanager
+    def nobody_at_work(self, wait_s: float) -> Iterator[bool]:
+        if not self.root.is_local:
+            yield True
+            return
+        with work_locks.nobody_at_work(self.uri(AT_WORK), wait_s) as alone:
+            yield alone
 
     def write(self, name: str, schema: pa.Schema, batches: Sequence[pa.RecordBatch], codec: str | None = None) -> None:
         """An Arrow file; without a codec it can be mapped into memory."""
@@ -126,11 +157,19 @@ class StagingArea:
             self.storage.objects.write(self.files.path(f"{MOVED}/{new_ulid()}.json"), document)
             self.moved.setdefault(table_path, set()).update(paths)
 
-    def remove(self, committed: frozenset[str] = frozenset()) -> None:
-        """Ends the area. Moved files that no version of their table names are deleted; `committed` are known to be."""
-        for table_path, paths in self.moved.items():
-            delete_untracked(self.storage, table_path, paths - committed)
-        self.storage.objects.delete_tree(f"{STAGING}/{self.files.load_id}")
+    def remove(self, committed: frozenset[str] = frozenset(), *, wait_s: float = STRAGGLERS_S_MAX) -> bool:
+        """Ends the area, unless tasks still work in it: then it waits for `cleanup_staging`.
+
+        Moved files that no version of their table names are deleted; `committed` are known to be.
+        """
+        with self.files.nobody_at_work(wait_s) as alone:
+            if not alone:
+                _log.warning("tasks still write into %s: it is removed later", self.files.uri(""))
+                return False
+            for table_path, paths in self.moved.items():
+                delete_untracked(self.storage, table_path, paths - committed)
+            self.storage.objects.delete_tree(f"{STAGING}/{self.files.load_id}")
+        return True
 
 
 @contextmanager
@@ -139,6 +178,7 @@ def staging_area(storage: GraphStorage, load_id: str) -> Iterator[StagingArea]:
     files = StagingFiles(storage.root, load_id)
     lease = storage.leases.take(files.path(ALIVE), wait_s=10.0)
     try:
+        files.allow_work()
         yield StagingArea(storage, files)
     finally:
         lease.release()
@@ -164,8 +204,8 @@ def cleanup_staging(storage: GraphStorage) -> list[str]:
                 if stored is not None:
                     document = json.loads(stored.data)
                     area.moved.setdefault(document["table"], set()).update(document["paths"])
-            area.remove()
-            removed.append(load_id)
+            if area.remove(wait_s=ORPHANS_S_MAX):
+                removed.append(load_id)
         finally:
             lease.release()
     return removed
