@@ -1,13 +1,16 @@
-"""The two ways into `__manifest`: equal results, and of two writers on one base one loses, whichever ways they take.
+"""The ways into `__manifest`: equal results, and of two writers on one base one loses, whichever ways they take.
 
-These are canaries too: the swap of the head row rests on Lance refusing two changes to the deletions of one fragment.
+These are canaries too: the swap of the head row rests on Lance refusing two changes to one fragment, be it a new
+deletion mark in it or its replacement.
 """
 
 from __future__ import annotations
 
+import shutil
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from operator import itemgetter
 from pathlib import Path
 
 import pytest
@@ -16,11 +19,9 @@ from omnigraph.graph import Graph
 from omnigraph.storage import GraphStorage, Lineage, PublishPlan, created_files, manifest, open_storage, publish
 from omnigraph.storage.manifest import CommitLost, LoadedManifest, ManifestStore
 from omnigraph.storage.manifest_rows import ManifestRow, TableVersion
-from omnigraph.storage.manifest_writes import find_head, only_moves_head
+from omnigraph.storage.manifest_writes import GROWN_ROWS_MAX, find_head, only_moves_head
 from omnigraph.storage.publish import rows_of
 from support.writers import SCHEMA, write_pair
-
-VERSION_COLUMNS = ["object_id", "_rowid", "_row_created_at_version", "_row_last_updated_at_version"]
 
 
 @pytest.fixture
@@ -39,13 +40,30 @@ def by_swap(store: ManifestStore, base: LoadedManifest, rows: Sequence[ManifestR
     return store.commit(base, rows)
 
 
+def by_growing(store: ManifestStore, base: LoadedManifest, rows: Sequence[ManifestRow]) -> LoadedManifest:
+    if base.head_place is None:  # after an init or a merge nobody knows the fragment's rows
+        return by_swap(store, base, rows)
+    assert base.head_place.rows is not None
+    loaded = by_swap(store, base, rows)
+    assert base.head_place.fragment_id not in loaded.handle.fragment_ids(), "it was replaced"
+    return loaded
+
+
+def by_marking(store: ManifestStore, base: LoadedManifest, rows: Sequence[ManifestRow]) -> LoadedManifest:
+    place = find_head(base.handle, base.branch)
+    assert place is not None
+    loaded = by_swap(store, replace(base, head_place=place), rows)
+    assert place.fragment_id in loaded.handle.fragment_ids(), "it goes on without the row"
+    return loaded
+
+
 def by_merge(store: ManifestStore, base: LoadedManifest, rows: Sequence[ManifestRow]) -> LoadedManifest:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(manifest, "only_moves_head", lambda *_: False)
         return store.commit(base, rows)
 
 
-WAYS = {"swap": by_swap, "merge": by_merge}
+WAYS = {"growing": by_growing, "marking": by_marking, "merge": by_merge}
 
 
 @pytest.mark.parametrize("second", WAYS)
@@ -97,25 +115,46 @@ def test_of_many_threads_on_one_base_one_wins_each_round(storage: GraphStorage) 
         assert (now.version, now.state.head.actor_id) == (base.version + 1, outcomes[0])  # type: ignore[union-attr]
 
 
-def test_both_ways_leave_the_same_rows_and_versions(tmp_path: Path) -> None:
-    shown = []
+def test_all_ways_leave_the_same_rows(tmp_path: Path) -> None:
+    shown = {}
+    Graph.init(str(tmp_path / "origin"), SCHEMA, durability="os")
     for name, way in WAYS.items():
-        Graph.init(str(tmp_path / name), SCHEMA, durability="os")
+        shutil.copytree(tmp_path / "origin", tmp_path / name)
         store = open_storage(str(tmp_path / name), durability="os").manifest
         for number in range(4):
             base = store.load()
             lineage = Lineage(commit_id=f"01J{number:023d}", created_at=number)
             loaded = way(store, base, rows_of(PublishPlan(lineage=lineage), base)[1])
-        rows = loaded.handle.to_table(columns=VERSION_COLUMNS).to_pylist()
-        own = [row for row in rows if not row["object_id"].startswith("01") or row["object_id"].startswith("01J000")]
-        shown.append(sorted(own, key=lambda row: row["object_id"]))
+        shown[name] = sorted(loaded.handle.to_table().to_pylist(), key=itemgetter("object_id"))
         loaded.handle.validate()
-    for rows in shown:
-        for row in rows:
-            row.pop("_rowid")
-            if row["object_id"] == "graph_head:main":
-                row.pop("_row_created_at_version")  # a swapped head row is a new row
-    assert shown[0] == shown[1]
+    assert shown["growing"] == shown["marking"] == shown["merge"]
+
+
+def test_a_fragment_grows_no_further_than_its_limit_and_few_are_left(storage: GraphStorage) -> None:
+    before = len(storage.manifest.load().fragments)
+    for number in range(3 * GROWN_ROWS_MAX):
+        loaded = publish(storage.manifest, plan(str(number))).manifest
+    sizes = [fragment.count_rows() for fragment in loaded.handle.get_fragments()]
+    assert max(sizes) <= GROWN_ROWS_MAX
+    assert len(sizes) <= before + 4
+    assert len(loaded.state.commits) == 1 + 3 * GROWN_ROWS_MAX
+    assert open_storage(storage.root.uri).manifest.load().state == loaded.state
+
+
+def test_every_version_keeps_the_rows_that_it_had_while_its_fragments_grow(storage: GraphStorage) -> None:
+    states = [storage.manifest.load(), *(publish(storage.manifest, plan(str(each))).manifest for each in range(5))]
+    later = open_storage(storage.root.uri).manifest
+    for loaded in states:
+        assert later.load_at("main", loaded.version).state == loaded.state
+
+
+def test_a_process_that_published_before_reads_on_from_fragments_that_another_let_grow(storage: GraphStorage) -> None:
+    other = open_storage(storage.root.uri, durability="os")
+    for number in range(4):
+        for store in (storage.manifest, other.manifest):
+            for _ in range(number):
+                published = publish(store, plan(str(number))).manifest
+    assert storage.manifest.load().state == other.manifest.load().state == published.state
 
 
 def test_the_state_after_a_swap_equals_a_fresh_read_and_knows_its_head(storage: GraphStorage) -> None:
@@ -124,6 +163,7 @@ def test_the_state_after_a_swap_equals_a_fresh_read_and_knows_its_head(storage: 
         fresh = open_storage(storage.root.uri).manifest.load()
         assert (fresh.version, fresh.state, fresh.fragments) == (loaded.version, loaded.state, loaded.fragments)
         assert loaded.head_place == find_head(fresh.handle, "main")
+        assert loaded.head_place.rows == fresh.handle.get_fragment(loaded.head_place.fragment_id).to_table()
 
 
 def test_the_first_publish_of_a_branch_and_a_handoff_are_merged(storage: GraphStorage) -> None:
@@ -144,18 +184,21 @@ def test_the_first_publish_of_a_branch_and_a_handoff_are_merged(storage: GraphSt
     assert open_storage(storage.root.uri).manifest.load("fresh").state == second.manifest.state
 
 
-def test_with_full_durability_every_file_of_a_swap_is_synced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("way", ["growing", "marking"])
+def test_with_full_durability_every_file_of_a_swap_is_synced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
     Graph.init(str(tmp_path / "g"), SCHEMA, durability="os")
     storage = open_storage(str(tmp_path / "g"), durability="full")
     folder = Path(storage.root.uri, "__manifest")
-    publish(storage.manifest, plan("first"))
+    base = publish(storage.manifest, plan("first")).manifest
     before = set(folder.rglob("*"))
     synced: list[str] = []
     monkeypatch.setattr(created_files, "sync_files", lambda paths: synced.extend(paths))
-    publish(storage.manifest, plan("second"))
+    WAYS[way](storage.manifest, base, rows_of(plan("second"), base)[1])
     created = {path for path in set(folder.rglob("*")) - before if path.is_file()}
     kinds = {path.relative_to(folder).parts[0] for path in created}
-    assert kinds == {"data", "_deletions", "_versions", "_transactions"}
+    assert kinds == ({"data", "_versions", "_transactions"} | ({"_deletions"} if way == "marking" else set()))
     lasting = {str(path) for path in created if "_transactions" not in path.parts}
     assert lasting <= set(synced), "the copy of the transaction is the one file that nothing needs"
     assert {str(folder / kind) for kind in kinds - {"_transactions"}} <= set(synced)

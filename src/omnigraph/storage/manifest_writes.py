@@ -3,18 +3,22 @@
 `merge_rows` is Lance's merge-insert, the only call that compares and swaps single rows by their key. It plans a join of
 the whole table: 6 to 9 ms, growing with the rows and with 0.3 ms per fragment.
 
-`swap_head` is for what almost every publish is: new rows, and the one head row of the branch replaced. It deletes the
-old head row at its known place and adds all rows as one fragment, in one transaction. Every publish on a branch deletes
-exactly that row, and Lance refuses the second of two transactions that change the deletions of one fragment: so the
-head row is compared and swapped, in 2 to 3 ms whatever the length of history. The new head row has a new row id: to
-keep the old one, Lance would look it up among all rows, and nothing names rows of `__manifest` by their ids.
+`swap_head` is for what almost every publish is: new rows, and the one head row of the branch replaced. The fragment
+with the old head row loses that row, and all new rows come as one fragment, in one transaction. Every publish on a
+branch changes exactly that fragment, and Lance refuses the second of two transactions that do: so the head row is
+compared and swapped, in 2 to 3 ms whatever the length of history. A fragment that this process wrote, and that is still
+small, is not marked but replaced: the new one takes its rows along. That saves the file with the mark, and fragments
+stay few. Rows that are written again have new row ids: to keep the old ones, Lance would look them up among all rows,
+and nothing names rows of `__manifest` by their ids.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
+
+import pyarrow as pa
 
 from omnigraph.storage.lance_errors import without_panics
 from omnigraph.storage.lance_session import (
@@ -37,6 +41,9 @@ from omnigraph.storage.manifest_rows import (
 from omnigraph.storage.manifest_state import ManifestState
 from omnigraph.storage.predicates import Compare, to_sql
 
+GROWN_ROWS_MAX = 64
+"""A fragment grows to so many rows, some thirty commits of one table each, before the next one is begun."""
+
 
 @dataclass(frozen=True, slots=True)
 class HeadPlace:
@@ -44,13 +51,16 @@ class HeadPlace:
 
     fragment_id: int
     offset: int
+    rows: pa.Table | None = field(default=None, compare=False, repr=False)
+    """All rows of that fragment, when they are known."""
 
 
 @dataclass(frozen=True, slots=True)
 class StagedSwap:
-    """Rows and the new deletions on disk, and nothing that refers to them yet."""
+    """A new fragment on disk, without its number: what nothing refers to yet."""
 
     operation: Any
+    rows: pa.Table
     head_offset: int
 
 
@@ -111,17 +121,27 @@ def stage_swap(
     handle: Dataset, place: HeadPlace, rows: Sequence[ManifestRow], storage_options: dict[str, str] | None = None
 ) -> StagedSwap:
     """Writes the files of rows of which only the head is there already, at `place`."""
+    kept = _rows_beside_head(place)
+    grows = kept is not None and kept.num_rows + len(rows) <= GROWN_ROWS_MAX
+    content = pa.concat_tables([kept, encode(rows)]).combine_chunks() if grows else encode(rows)
     written: Any = write_fragments(
-        encode(rows), handle, mode="append", return_transaction=True, storage_options=storage_options
+        content, handle, mode="append", return_transaction=True, storage_options=storage_options
     )
-    rest = handle.get_fragment(place.fragment_id).delete_rows([place.offset])
+    rest = None if grows else handle.get_fragment(place.fragment_id).delete_rows([place.offset])
     operation = LanceOperation.Update(
         removed_fragment_ids=[place.fragment_id] if rest is None else [],
         updated_fragments=[] if rest is None else [rest],
         new_fragments=written.operation.fragments,
         update_mode="rewrite_rows",
     )
-    return StagedSwap(operation, next(at for at, row in enumerate(rows) if isinstance(row, GraphHead)))
+    head_offset = next(at for at, row in enumerate(rows) if isinstance(row, GraphHead))
+    return StagedSwap(operation, content, content.num_rows - len(rows) + head_offset)
+
+
+def _rows_beside_head(place: HeadPlace) -> pa.Table | None:
+    if place.rows is None:
+        return None
+    return pa.concat_tables([place.rows.slice(0, place.offset), place.rows.slice(place.offset + 1)])
 
 
 def swap_head(handle: Dataset, staged: StagedSwap, storage_options: dict[str, str] | None = None) -> HeadSwapped:
@@ -130,4 +150,4 @@ def swap_head(handle: Dataset, staged: StagedSwap, storage_options: dict[str, st
     with without_panics():
         new = LanceDataset.commit(handle, transaction, max_retries=0, storage_options=storage_options)
     (fragment_id,) = new.fragment_ids() - handle.fragment_ids()
-    return HeadSwapped(new, HeadPlace(int(fragment_id), staged.head_offset))
+    return HeadSwapped(new, HeadPlace(int(fragment_id), staged.head_offset, staged.rows))
