@@ -15,6 +15,7 @@ EntityKind = Literal["node", "edge"]
 # --- ULID -------------------------------------------------------------------------------------------------
 
 _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+_PAIRS = [first + second for first in _CROCKFORD for second in _CROCKFORD]
 _ULID_PATTERN = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}")
 
 
@@ -28,7 +29,7 @@ def ulid_from(milliseconds: int, entropy: bytes) -> str:
     if len(entropy) != 10:
         raise ValueError("a ULID needs exactly 10 bytes of entropy")
     number = (milliseconds << 80) | int.from_bytes(entropy, "big")
-    return "".join(_CROCKFORD[(number >> shift) & 31] for shift in range(125, -1, -5))
+    return "".join([_PAIRS[(number >> shift) & 1023] for shift in range(120, -1, -10)])
 
 
 def is_ulid(text: str) -> bool:

@@ -7,6 +7,7 @@ follows the change. Where there is no such operation, two versions are compared.
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -76,7 +77,7 @@ def _files_of_fragment(metadata: Any) -> Iterator[str]:
     for file in metadata.files:
         path = file._path  # the public property of the same name defines a class on every call
         yield f"data/{path}"
-        yield f"data/{os.path.splitext(path)[0]}"  # large blobs lie in a folder beside the file
+        yield f"data/{path.removesuffix('.lance')}"  # large blobs lie in a folder beside the file
     yield from _deletions_of_fragment(metadata)
 
 
@@ -89,9 +90,13 @@ def _on_disk(paths: Iterable[str]) -> list[str]:
     """The paths that exist here; a folder stands for the files in it."""
     found: list[str] = []
     for path in paths:
-        if os.path.isdir(path):
+        try:
+            kind = os.stat(path).st_mode
+        except FileNotFoundError:
+            continue
+        if stat.S_ISDIR(kind):
             found += sorted(entry.path for entry in os.scandir(path) if entry.is_file())
-        elif os.path.exists(path):
+        else:
             found.append(path)
     return found
 

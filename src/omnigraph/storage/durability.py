@@ -11,13 +11,14 @@ from typing import Literal
 Durability = Literal["full", "os"]
 """`full` survives a power cut; `os` survives a process crash only, for throw-away graphs and bulk tests."""
 
-SYNCS_AT_A_TIME = 4
+SYNCS_AT_A_TIME = 2
+"""One after the other takes a quarter longer; more at a time cost more to hand over than they save."""
 
 
 def sync_files(paths: Iterable[str]) -> None:
     """Syncs files and the folders that name them: a file without its directory entry is lost too. Each once.
 
-    All at a time: the file system then writes its journal once instead of once per file.
+    Several at a time: the file system then writes its journal fewer times than there are files.
     """
     files = set(paths)
     wanted = sorted(files | {os.path.dirname(path) for path in files})

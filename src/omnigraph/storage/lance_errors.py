@@ -7,8 +7,6 @@ only module that reads that prose; each text is pinned by a canary test.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from enum import Enum, auto
 
 from omnigraph.model.errors import Corrupt, Internal, OmniGraphError, StorageReadOnly, Unreachable
@@ -97,24 +95,35 @@ def translate(error: BaseException, path: str) -> OmniGraphError:
             return Internal(f"storage engine failed at '{path}': {brief(error)}")
 
 
-@contextmanager
-def without_panics() -> Iterator[None]:
+class without_panics:  # noqa: N801 - used as a function; a commit enters some twenty, and a generator costs three times as much
     """A panic of the engine becomes an `EnginePanic`; as it comes it is no `Exception` and has no importable class."""
-    try:
-        yield
-    except BaseException as error:
-        if type(error).__name__ != "PanicException":
-            raise
-        raise EnginePanic(str(error)) from error
+
+    __slots__ = ()
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        if error is not None and type(error).__name__ == "PanicException":
+            raise EnginePanic(str(error)) from error
 
 
-@contextmanager
-def translated(path: str) -> Iterator[None]:
+class translated:  # noqa: N801 - as above
     """Nothing that Lance raises inside leaves this block untranslated; our own errors pass."""
-    try:
-        with without_panics():
-            yield
-    except OmniGraphError:
-        raise
-    except (OSError, ValueError, RuntimeError) as error:
-        raise translate(error, path) from error
+
+    __slots__ = ("_path",)
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        if error is None or isinstance(error, OmniGraphError):
+            return
+        if type(error).__name__ == "PanicException":
+            panic = EnginePanic(str(error))
+            raise translate(panic, self._path) from error
+        if isinstance(error, (OSError, ValueError, RuntimeError)):
+            raise translate(error, self._path) from error

@@ -128,18 +128,26 @@ class LocalObjects:
         target = self._at(path)
         temp = os.path.join(os.path.dirname(target), f".{os.path.basename(target)}.{new_ulid()}.tmp")
         try:
-            os.makedirs(os.path.dirname(target), exist_ok=True)
-            with open(temp, "xb") as file:
-                file.write(data)
-                if self._durable:
-                    file.flush()
-                    os.fsync(file.fileno())
+            self._write_whole(temp, data)
             yield temp
         except OSError as error:
             raise storage_error(error, target) from error
         finally:
             with suppress(FileNotFoundError):
                 os.unlink(temp)
+
+    def _write_whole(self, path: str, data: bytes) -> None:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        try:
+            descriptor = os.open(path, flags, 0o666)
+        except FileNotFoundError:  # the first file of its folder
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            descriptor = os.open(path, flags, 0o666)
+        with open(descriptor, "wb") as file:
+            file.write(data)
+            if self._durable:
+                file.flush()
+                os.fsync(descriptor)
 
     @contextmanager
     def _folder_lock(self, path: str) -> Iterator[None]:

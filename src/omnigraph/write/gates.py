@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from omnigraph.model.errors import LeaseTimeout
 from omnigraph.storage import GraphStorage, HeldLeases, LoadedManifest
@@ -109,12 +110,18 @@ def staging_ahead(storage: GraphStorage, branch: str) -> Iterator[None]:
 
 
 def _gate_of(storage: GraphStorage, branch: str) -> _Gate:
-    root = os.path.realpath(storage.root.uri) if storage.root.is_local else storage.root.uri
+    root = _real_path(storage.root.uri) if storage.root.is_local else storage.root.uri
     with _registry:
         gate = _gates.get((root, branch))
         if gate is None:
             gate = _gates[root, branch] = _Gate()
         return gate
+
+
+@lru_cache(maxsize=1024)
+def _real_path(uri: str) -> str:
+    """Two ways to one folder have one gate. Where a link is turned elsewhere meanwhile, the lease still holds."""
+    return os.path.realpath(uri)
 
 
 def _queue(gate: _Gate, deadline: float, arm: Callable[[Foreseen], None] | None) -> bool:
