@@ -5,8 +5,9 @@ A new command is one row in `FAMILIES`, one row per subcommand in `COMMANDS`, an
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from omnigraph.model.late_dataclass import dataclass
 
 
 class Capability(StrEnum):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, Literal
 
 from omnigraph.cli.refusals import InvalidOperatorConfig
+from omnigraph.model.late_dataclass import dataclass
 
 OUTPUT_FORMATS = ("table", "kv", "csv", "jsonl", "json")
 CELL_LAYOUTS = ("truncate", "wrap")

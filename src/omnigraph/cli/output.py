@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TextIO
+
+from omnigraph.model.late_dataclass import dataclass
 
 if TYPE_CHECKING:
     from omnigraph.model.errors import Json

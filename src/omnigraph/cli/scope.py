@@ -5,11 +5,10 @@ Read downwards: `resolve_scope` chooses, `_admitted` checks the choice against w
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from omnigraph.cli.catalogue import Capability
 from omnigraph.cli.operator_config import OperatorConfig, Profile
 from omnigraph.cli.refusals import AddressConflict, InvalidProfile, NoGraphAddressed, UndeclaredName, WrongScope
+from omnigraph.model.late_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

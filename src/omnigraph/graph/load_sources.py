@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, cast
 
 from omnigraph.language import Catalog
 from omnigraph.model.errors import BadRequest
+from omnigraph.model.late_dataclass import dataclass
 from omnigraph.write import ItemSource
 from omnigraph.write.line_files import LineItem, line_source
 from omnigraph.write.sources import Unreadable, record_text

@@ -6,7 +6,7 @@ import logging
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -19,6 +19,7 @@ from omnigraph.graph.mutating import digest
 from omnigraph.graph.results import LoadReport, LoadResult
 from omnigraph.model.errors import BadRequest, BranchNotFound, OmniGraphError
 from omnigraph.model.identifiers import MAIN, new_ulid
+from omnigraph.model.late_dataclass import dataclass
 from omnigraph.model.progress import ProgressListener
 from omnigraph.pipeline.watch import Stage, told
 from omnigraph.storage import AcceptedSchema, GraphStorage

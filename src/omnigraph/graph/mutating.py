@@ -6,13 +6,13 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 
 from omnigraph.graph.results import MutationResult
 from omnigraph.language import Catalog, CompiledQuery, MutationIR, bind_params, compile_query
 from omnigraph.language.query.ir import NOW
 from omnigraph.model.errors import Internal, Json
+from omnigraph.model.late_dataclass import dataclass
 from omnigraph.model.values import format_datetime
 from omnigraph.storage import AcceptedSchema, GraphStorage
 from omnigraph.write import (

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from omnigraph import history
 from omnigraph.history import Snapshot
 from omnigraph.model.errors import Json
+from omnigraph.model.late_dataclass import dataclass
 
 if TYPE_CHECKING:
     from omnigraph.graph.graph import Graph

@@ -6,7 +6,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from omnigraph import history
@@ -14,6 +14,7 @@ from omnigraph.history import Snapshot
 from omnigraph.language import Catalog, CompiledQuery, bind_params, compile_query
 from omnigraph.language.query.ir import NOW
 from omnigraph.model.errors import BadRequest, Json
+from omnigraph.model.late_dataclass import dataclass
 from omnigraph.model.values import format_datetime
 from omnigraph.query import (
     Cancellation,

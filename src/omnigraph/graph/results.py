@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from omnigraph.model.errors import Json
+from omnigraph.model.late_dataclass import dataclass
 from omnigraph.storage import GraphCommit
 from omnigraph.write import Violation
 

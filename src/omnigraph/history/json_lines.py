@@ -6,7 +6,6 @@ import base64
 import json
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from json.encoder import encode_basestring
 from typing import Any, Literal
 
@@ -15,6 +14,7 @@ import pyarrow.compute as pc
 
 from omnigraph.language.schema.catalog import EdgeType, NodeType, Property
 from omnigraph.model.errors import Conflict
+from omnigraph.model.late_dataclass import dataclass
 from omnigraph.model.types import PropType, Scalar
 from omnigraph.model.values import json_value
 from omnigraph.storage import Table

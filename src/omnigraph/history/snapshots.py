@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from omnigraph.model.errors import TypeNotFound
 from omnigraph.model.identifiers import MAIN, TableKey
+from omnigraph.model.late_dataclass import dataclass
 from omnigraph.storage import GraphCommit, GraphStorage, LoadedManifest, TablePin
 
 

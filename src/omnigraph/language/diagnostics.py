@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Literal
 
 from omnigraph.model.errors import BadRequest, Json
+from omnigraph.model.late_dataclass import dataclass
 
 Severity = Literal["error", "warning", "info"]
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from omnigraph.model.late_dataclass import dataclass
 
 VECTOR_DIMENSION_MAX = 2_147_483_647
 

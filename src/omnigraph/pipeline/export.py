@@ -14,13 +14,14 @@ import json
 import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, Literal
 
 from omnigraph.history import Snapshot
 from omnigraph.history.export import exported_tables, has_foreign_commits
 from omnigraph.history.json_lines import Dates
 from omnigraph.model.errors import BadRequest, Json
+from omnigraph.model.late_dataclass import dataclass
 from omnigraph.model.progress import ProgressListener
 from omnigraph.pipeline.export_folder import MANIFEST_FILE, SCHEMA_FILE, ExportFolder
 from omnigraph.pipeline.export_parts import ExportFormat, Part, PartItem, amount_exported, write_part

@@ -6,12 +6,12 @@ import os
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from typing import Any
 
 from pyarrow import fs
 
 from omnigraph.model.errors import BadRequest, Unreachable
+from omnigraph.model.late_dataclass import dataclass
 from omnigraph.storage.root import parse_root
 from omnigraph.storage.staging_area import filesystem
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal
 
@@ -14,6 +13,7 @@ from omnigraph.history.export import exported_columns, present_properties
 from omnigraph.history.json_lines import Dates, LineWriter
 from omnigraph.history.ordered_scan import SCAN_BATCH_ROWS
 from omnigraph.language.schema.catalog import EdgeType, NodeType
+from omnigraph.model.late_dataclass import dataclass
 from omnigraph.pipeline.export_columns import csv_header, csv_lines, parquet_batch, parquet_schema
 from omnigraph.pipeline.export_folder import ExportFolder
 from omnigraph.pipeline.watch import Amount

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
 from omnigraph.language import Catalog
 from omnigraph.model.errors import Conflict
+from omnigraph.model.late_dataclass import dataclass
 from omnigraph.pipeline.load_job import LoadJob, LoadPlan
 from omnigraph.pipeline.sources import ItemSource, ToRecords
 from omnigraph.pipeline.spill import DecodeReceipt, DecodeTask, FramePartition, decode_item, partition_name

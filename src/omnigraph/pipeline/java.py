@@ -9,10 +9,10 @@ import re
 import shutil
 import subprocess
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from omnigraph.model.errors import BadRequest, Unreachable
+from omnigraph.model.late_dataclass import dataclass
 from omnigraph.storage.user_cache import cache_folder
 
 JAVA_VERSION_MIN = 17

@@ -10,9 +10,10 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Literal
 
+from omnigraph.model.late_dataclass import dataclass
 from omnigraph.model.progress import ProgressListener
 from omnigraph.pipeline.load_write import LoadWriter
 from omnigraph.pipeline.run import collect, run

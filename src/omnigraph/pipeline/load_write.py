@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 import pyarrow as pa
 
 from omnigraph.model.identifiers import TableKey
+from omnigraph.model.late_dataclass import dataclass
 from omnigraph.model.progress import ProgressListener
 from omnigraph.pipeline.run import attempt, run
 from omnigraph.pipeline.spilled_rows import Selected, SpilledLoad, select, selected_rows

@@ -11,7 +11,6 @@ import pickle
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
@@ -19,6 +18,7 @@ import pyarrow as pa
 
 from omnigraph.model.errors import Internal, OmniGraphError
 from omnigraph.model.identifiers import new_ulid
+from omnigraph.model.late_dataclass import dataclass
 from omnigraph.pipeline.session import log_tail
 from omnigraph.pipeline.travelling import applied, travelling_settings
 from omnigraph.pipeline.watch import POLL_S, Amount, Stage, Tally, Watch, context_of, hearing, tally, watching

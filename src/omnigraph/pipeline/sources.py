@@ -16,11 +16,11 @@ Give either to `Graph.load(source, mode=…)`. A DataFrame always runs on its ow
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow as pa
 
+from omnigraph.model.late_dataclass import dataclass
 from omnigraph.write.records import Record
 from omnigraph.write.sources import ItemSource, SourceItem, Unreadable
 

@@ -6,7 +6,6 @@ The checks see the columns that they ask about, mapped into memory; whole rows a
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain
 
 import numpy as np
@@ -16,6 +15,7 @@ import pyarrow.compute as pc
 
 from omnigraph.language.schema.catalog import Catalog, EdgeType, NodeType
 from omnigraph.model.identifiers import TableKey
+from omnigraph.model.late_dataclass import dataclass
 from omnigraph.pipeline.spill import ABSENT, GENERATED, LINE, TEXT, DecodeReceipt, Spilled
 from omnigraph.storage.staging_area import StagingFiles
 from omnigraph.write.assembly import TypeRows

@@ -11,9 +11,10 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
+from omnigraph.model.late_dataclass import dataclass
 from omnigraph.model.progress import Progress, ProgressListener
 
 if TYPE_CHECKING:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
+from omnigraph.model.late_dataclass import dataclass
 from omnigraph.query.frames import Mask, Positions, Rows
 
 Offsets = npt.NDArray[np.int64]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.language.query.ir import Aggregate, Expr, PropAccess, QueryIR, Rank, Variable
+from omnigraph.model.late_dataclass import dataclass
 from omnigraph.query.evaluation import Evaluation
 from omnigraph.query.frames import Frame, Mask, Positions, Rows, Weights, distinct, frame_sum_is_exact
 from omnigraph.query.identity import entity_variable, identities, is_nested, restored

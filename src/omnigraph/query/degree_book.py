@@ -10,11 +10,11 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
 from omnigraph.language.query.ir import Direction
+from omnigraph.model.late_dataclass import dataclass
 from omnigraph.query.degree_files import read_degrees, write_degrees
 from omnigraph.query.degrees import FLIPPED, Degrees, EdgeDegrees
 from omnigraph.query.residence import Residence

@@ -6,12 +6,11 @@ hop led to, it leads to more: busy nodes are reached more often. How much more i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
 from omnigraph.language.query.ir import Direction
+from omnigraph.model.late_dataclass import dataclass
 
 Counts = npt.NDArray[np.int64]
 QUANTILES = (0.5, 0.9, 0.99)

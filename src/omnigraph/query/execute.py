@@ -6,7 +6,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -18,6 +18,7 @@ from omnigraph.language.query.params import BoundParams, row_count
 from omnigraph.language.schema.catalog import Catalog
 from omnigraph.model.errors import Corrupt, Internal
 from omnigraph.model.identifiers import MAIN, TableKey
+from omnigraph.model.late_dataclass import dataclass
 from omnigraph.query.degree_book import DegreeBook, KnownDegrees
 from omnigraph.query.evaluation import Evaluation
 from omnigraph.query.explain import Explanation, explanation

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from omnigraph.language.query.ir import (
     Condition,
@@ -20,6 +20,7 @@ from omnigraph.language.query.ir import (
 )
 from omnigraph.language.query.literals import literal_text
 from omnigraph.model.errors import Json
+from omnigraph.model.late_dataclass import dataclass
 from omnigraph.query.degrees import QUANTILES, Degrees
 from omnigraph.query.operators import StepTimes
 from omnigraph.query.plan import (

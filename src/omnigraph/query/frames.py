@@ -8,11 +8,12 @@ walks that differ in nothing that matters any more are one row with a weight, an
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from omnigraph.model.late_dataclass import dataclass
 
 Rows = npt.NDArray[np.int32]
 Weights = npt.NDArray[np.int64]

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.model.late_dataclass import dataclass
 from omnigraph.query.frames import NO_ROW, Rows
 from omnigraph.storage.text_hash import Hashes, text_hash, text_hashes
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import threading
 import time
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from omnigraph.model.errors import LimitExceeded, OmniGraphError, ResourceLimitExceeded
+from omnigraph.model.late_dataclass import dataclass
 
 MEMORY_DEFAULT = 1 << 30
 HOPS_DEFAULT = 1024

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from omnigraph.model.late_dataclass import dataclass
 
 Order = npt.NDArray[np.int64]
 

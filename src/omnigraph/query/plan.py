@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 from omnigraph.language.query.ir import Bound, Condition, Direction, QueryIR
+from omnigraph.model.late_dataclass import dataclass
 from omnigraph.query.degrees import FLIPPED, Degrees
 
 Mode = Literal["auto", "indexed", "csr"]

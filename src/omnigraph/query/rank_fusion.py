@@ -7,13 +7,13 @@ the fusion, so with a limit nothing else is looked at; their places in an arm ar
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.model.late_dataclass import dataclass
 from omnigraph.query.entities import Entities
 from omnigraph.query.frames import Rows
 from omnigraph.query.selection import kth_smallest

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from omnigraph.model.errors import ResourceLimitExceeded
+from omnigraph.model.late_dataclass import dataclass
 from omnigraph.query.adjacency import Adjacency, walk
 from omnigraph.query.frames import Rows
 from omnigraph.query.limits import Guard

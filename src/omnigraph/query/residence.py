@@ -10,9 +10,9 @@ import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeAlias
 
+from omnigraph.model.late_dataclass import dataclass
 from omnigraph.query.resident import ResidentEntities
 from omnigraph.query.topology import ResidentTopology
 from omnigraph.query.topology_files import TopologyFiles

@@ -10,13 +10,14 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.model.late_dataclass import dataclass
 from omnigraph.query.entities import RowIds, scan_tolerant
 from omnigraph.query.frames import NO_ROW, Mask, Rows
 from omnigraph.query.id_numbers import IdNumbers

@@ -6,11 +6,11 @@ They are held as long as the query has room for them; a result that does not fit
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from omnigraph.model.late_dataclass import dataclass
 from omnigraph.query.adjacency import Adjacency
 from omnigraph.query.frames import Mask, Positions, Rows
 from omnigraph.query.limits import Guard

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from omnigraph.language.query.ir import (
@@ -31,6 +31,7 @@ from omnigraph.language.query.ir import (
     Search,
     Variable,
 )
+from omnigraph.model.late_dataclass import dataclass
 from omnigraph.query.plan import (
     Absent,
     Close,

@@ -13,12 +13,12 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from omnigraph.model.late_dataclass import dataclass
 from omnigraph.query.adjacency import Adjacency
 from omnigraph.query.resident import ResidentEntities
 from omnigraph.query.topology import ResidentTopology

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from omnigraph.language.query.ir import Direction
+from omnigraph.model.late_dataclass import dataclass
 from omnigraph.query.adjacency import Adjacency
 from omnigraph.query.frames import NO_ROW, Mask, Rows
 from omnigraph.query.resident import ResidentEntities

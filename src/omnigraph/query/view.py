@@ -6,12 +6,12 @@ import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Literal
 
 from omnigraph.history import Snapshot
 from omnigraph.language.schema.catalog import Catalog
 from omnigraph.model.identifiers import EntityKind, TableKey
+from omnigraph.model.late_dataclass import dataclass
 from omnigraph.query.entities import Entities, InternedEntities
 from omnigraph.query.plan import Hop, Intersect, Mode, Plan, PlanStep, ScanNodes, Traverse
 from omnigraph.query.residence import Residence

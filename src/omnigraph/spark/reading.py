@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 
 from omnigraph.graph import Graph
+from omnigraph.model.late_dataclass import dataclass
 from omnigraph.spark import options as chosen
 from omnigraph.spark.boundary import boundary_schema, to_boundary
 from omnigraph.spark.filters import predicate_of

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.model.errors import Corrupt
+from omnigraph.model.late_dataclass import dataclass
 from omnigraph.storage.lance_errors import translated
 from omnigraph.storage.tables import Table
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import pyarrow as pa
 
 from omnigraph.model.format_version import DATA_STORAGE_VERSION
 from omnigraph.model.identifiers import new_ulid
+from omnigraph.model.late_dataclass import dataclass
 from omnigraph.storage.created_files import files_of_operation
 from omnigraph.storage.failpoints import Point, reach
 from omnigraph.storage.lance_errors import translated

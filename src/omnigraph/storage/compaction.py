@@ -8,10 +8,10 @@ used.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from omnigraph.model.identifiers import new_ulid
+from omnigraph.model.late_dataclass import dataclass
 from omnigraph.storage.bulk_staging import data_paths
 from omnigraph.storage.failpoints import Point, reach
 from omnigraph.storage.fragments import FragmentState, fragment_states

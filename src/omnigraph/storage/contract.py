@@ -7,7 +7,6 @@ text that was accepted before, it is read with the rules of its time and a warni
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 
 from omnigraph.language import (
     Catalog,
@@ -22,6 +21,7 @@ from omnigraph.language import (
 )
 from omnigraph.model.errors import BadRequest, NotFound, SchemaContractDrift
 from omnigraph.model.format_version import SCHEMA_IDENTITY_VERSION, SCHEMA_STATE_FORMAT_VERSION
+from omnigraph.model.late_dataclass import dataclass
 from omnigraph.storage import layout
 from omnigraph.storage.objects import ObjectStore
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from omnigraph.model.errors import OpenedReadOnly
+from omnigraph.model.late_dataclass import dataclass
 from omnigraph.storage.durability import Durability
 from omnigraph.storage.lance_session import Handles, new_session
 from omnigraph.storage.leases import Leases

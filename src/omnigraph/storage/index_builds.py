@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ import pyarrow as pa
 
 from omnigraph.model.errors import OmniGraphError
 from omnigraph.model.identifiers import new_ulid
+from omnigraph.model.late_dataclass import dataclass
 from omnigraph.storage.failpoints import Point, reach
 from omnigraph.storage.fragments import FragmentState, fragment_states, scan_fragments
 from omnigraph.storage.index_probes import as_literals

@@ -17,11 +17,12 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import Protocol
 
 from omnigraph.model.errors import Corrupt, LeaseLost, LeaseTimeout
 from omnigraph.model.identifiers import new_ulid
+from omnigraph.model.late_dataclass import dataclass
 from omnigraph.storage import layout
 from omnigraph.storage.failpoints import Point, reach
 from omnigraph.storage.objects import ObjectStore

@@ -12,7 +12,7 @@ import json
 import logging
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from omnigraph.model.errors import (
@@ -26,6 +26,7 @@ from omnigraph.model.errors import (
 )
 from omnigraph.model.format_version import INTERNAL_SCHEMA_VERSION
 from omnigraph.model.identifiers import MAIN, SCHEMA_APPLY_LOCK
+from omnigraph.model.late_dataclass import dataclass
 from omnigraph.storage import layout
 from omnigraph.storage.created_files import sync_commit, sync_version
 from omnigraph.storage.durability import Durability

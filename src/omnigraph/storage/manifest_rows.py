@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import pyarrow as pa
@@ -16,6 +16,7 @@ import pyarrow as pa
 from omnigraph.model.errors import Corrupt, Json
 from omnigraph.model.format_version import INTERNAL_SCHEMA_VERSION
 from omnigraph.model.identifiers import MAIN
+from omnigraph.model.late_dataclass import dataclass
 from omnigraph.storage import layout
 
 STAMP_KEY = "omnigraph:internal_schema_version"

@@ -7,10 +7,11 @@ newer state. Reads, publishes, time travel and tests all use this one fold.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from omnigraph.model.errors import Corrupt
 from omnigraph.model.identifiers import TableKey
+from omnigraph.model.late_dataclass import dataclass
 from omnigraph.storage import layout
 from omnigraph.storage.grown_map import GrownMap
 from omnigraph.storage.manifest_rows import (

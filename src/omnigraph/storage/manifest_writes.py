@@ -15,11 +15,12 @@ and nothing names rows of `__manifest` by their ids.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import pyarrow as pa
 
+from omnigraph.model.late_dataclass import dataclass
 from omnigraph.storage.lance_errors import without_panics
 from omnigraph.storage.lance_session import (
     Dataset,

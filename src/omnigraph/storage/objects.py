@@ -5,11 +5,11 @@ Every path is relative to the graph root. A reader sees the old object or the ne
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
 
 from omnigraph.model.errors import ConditionalPutsUnsupported
 from omnigraph.model.identifiers import new_ulid
+from omnigraph.model.late_dataclass import dataclass
 from omnigraph.storage.root import Root
 
 

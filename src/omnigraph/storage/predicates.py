@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 import pyarrow as pa
 
 from omnigraph.model.errors import Internal
+from omnigraph.model.late_dataclass import dataclass
 
 Operator = Literal["=", "!=", "<", "<=", ">", ">="]
 Value = bool | int | float | str

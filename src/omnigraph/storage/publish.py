@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NoReturn
 
 from omnigraph.model.errors import (
@@ -22,6 +22,7 @@ from omnigraph.model.errors import (
     RowLevelCasContention,
 )
 from omnigraph.model.identifiers import MAIN, new_ulid
+from omnigraph.model.late_dataclass import dataclass
 from omnigraph.storage.failpoints import Point, reach
 from omnigraph.storage.manifest import BranchIdentifier, CommitLost, LoadedManifest, ManifestStore, StagedRows
 from omnigraph.storage.manifest_rows import (

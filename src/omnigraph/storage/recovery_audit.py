@@ -6,7 +6,6 @@ It is created with its first row, so a graph that never needed recovery has none
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
@@ -14,6 +13,7 @@ import pyarrow as pa
 
 from omnigraph.model.errors import Corrupt, Unreachable
 from omnigraph.model.format_version import DATA_STORAGE_VERSION
+from omnigraph.model.late_dataclass import dataclass
 from omnigraph.storage.created_files import sync_version
 from omnigraph.storage.durability import sync_folder
 from omnigraph.storage.graph_storage import GraphStorage

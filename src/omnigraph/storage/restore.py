@@ -6,9 +6,8 @@ the lease of the branch and has looked at every version that it covers.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from omnigraph.model.errors import Corrupt, Internal
+from omnigraph.model.late_dataclass import dataclass
 from omnigraph.storage import layout
 from omnigraph.storage.created_files import sync_version
 from omnigraph.storage.graph_storage import GraphStorage

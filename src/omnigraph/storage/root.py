@@ -6,11 +6,12 @@ import os
 import posixpath
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 from urllib.parse import unquote
 
 from omnigraph.model.errors import InvalidRoot
+from omnigraph.model.late_dataclass import dataclass
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 _TRUE = {"1", "true", "yes", "on"}

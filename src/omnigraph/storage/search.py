@@ -8,7 +8,6 @@ keeps the entries of deleted rows, and forgets that they are deleted when their 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from omnigraph.model.errors import OmniGraphError
+from omnigraph.model.late_dataclass import dataclass
 from omnigraph.storage.lance_errors import translated
 from omnigraph.storage.lance_session import serialize_row_addrs
 from omnigraph.storage.tables import Table

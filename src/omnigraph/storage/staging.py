@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import uuid
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 import pyarrow as pa
@@ -17,6 +16,7 @@ import pyarrow.compute as pc
 
 from omnigraph.model.errors import Internal, KeyConflict, OmniGraphError
 from omnigraph.model.format_version import DATA_STORAGE_VERSION
+from omnigraph.model.late_dataclass import dataclass
 from omnigraph.storage.created_files import files_of_operation, sync_operation
 from omnigraph.storage.durability import Durability
 from omnigraph.storage.failpoints import Point, reach

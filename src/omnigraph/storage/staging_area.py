@@ -15,7 +15,7 @@ import os
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from typing import Any
 
@@ -24,6 +24,7 @@ from pyarrow import fs
 
 from omnigraph.model.errors import LeaseTimeout, OmniGraphError
 from omnigraph.model.identifiers import new_ulid, ulid_from
+from omnigraph.model.late_dataclass import dataclass
 from omnigraph.storage import work_locks
 from omnigraph.storage.arrow_types import plainly_typed
 from omnigraph.storage.graph_storage import GraphStorage

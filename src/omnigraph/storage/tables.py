@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
 from omnigraph.model.errors import HistoricalVersionReclaimed
+from omnigraph.model.late_dataclass import dataclass
 from omnigraph.storage.lance_errors import Fault, classify, translate, translated
 from omnigraph.storage.lance_session import Dataset, Handles
 from omnigraph.storage.manifest_state import TablePin

@@ -7,12 +7,12 @@ texts that they no longer have counts as absent.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
 from omnigraph.model.errors import OmniGraphError
+from omnigraph.model.late_dataclass import dataclass
 from omnigraph.storage.lance_errors import translated
 from omnigraph.storage.lance_session import LanceFileReader, MatchQuery
 from omnigraph.storage.search import RowIds, Scores, SearchIndex, allow_list, index_on, row_ids_of

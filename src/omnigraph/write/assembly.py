@@ -7,7 +7,7 @@ the columns that these questions are about and nothing else, wherever the rows t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from typing import Literal
 
@@ -16,6 +16,7 @@ import numpy as np
 from omnigraph.language.schema.catalog import Catalog, EdgeType
 from omnigraph.model.errors import KeyConflict
 from omnigraph.model.identifiers import TableKey
+from omnigraph.model.late_dataclass import dataclass
 from omnigraph.write.changes import ChangeMode, ChangeSet, Provenance, TableChange
 from omnigraph.write.committed_view import CommittedView
 from omnigraph.write.decode import Decoded, DecodePlan

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +11,7 @@ import pyarrow.compute as pc
 
 from omnigraph.language.schema.catalog import EdgeType
 from omnigraph.model.identifiers import TableKey
+from omnigraph.model.late_dataclass import dataclass
 from omnigraph.write.changes import ChangeSet, TableChange
 from omnigraph.write.committed_view import CommittedView, edge_table
 from omnigraph.write.endpoints import missing_nodes, touched_ids

@@ -6,7 +6,7 @@ Every write surface ends here: a mutation, a load, a merge. The one validator re
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
 import numpy as np
@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from omnigraph.model.identifiers import TableKey
+from omnigraph.model.late_dataclass import dataclass
 from omnigraph.storage import StagedEffect, TablePin
 from omnigraph.write.sources import Place, Places
 

@@ -11,7 +11,7 @@ import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from omnigraph.model.errors import (
     Conflict,
@@ -24,6 +24,7 @@ from omnigraph.model.errors import (
     TableDrift,
 )
 from omnigraph.model.identifiers import MAIN, SCHEMA_APPLY_LOCK, TableKey, new_ulid
+from omnigraph.model.late_dataclass import dataclass
 from omnigraph.storage import (
     MANIFEST,
     AcceptedSchema,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 
 from omnigraph.language.schema.catalog import EdgeType, NodeType, Property
 from omnigraph.model.errors import InvalidValue
+from omnigraph.model.late_dataclass import dataclass
 from omnigraph.model.types import PropType, Scalar
 from omnigraph.model.values import coerce_text, node_id
 from omnigraph.storage.arrow_types import table_schema

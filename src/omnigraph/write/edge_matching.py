@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
 import pyarrow as pa
 
 from omnigraph.language.schema.catalog import EdgeType, NodeType
+from omnigraph.model.late_dataclass import dataclass
 from omnigraph.write.canonical import Codes, repeats, tuple_codes
 from omnigraph.write.committed_view import CommittedView
 from omnigraph.write.decode import Decoded, Mask

@@ -7,7 +7,6 @@ the caller takes the exact way, which knows the reasons.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -16,6 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.json as pj
 
 from omnigraph.language.schema.catalog import EdgeType, NodeType
+from omnigraph.model.late_dataclass import dataclass
 from omnigraph.model.types import PropType, Scalar
 from omnigraph.storage.arrow_types import arrow_type
 from omnigraph.write.columns import UNFIT, plain_dates

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from omnigraph.language.schema.catalog import EdgeType, NodeType
 from omnigraph.model.identifiers import TableKey
+from omnigraph.model.late_dataclass import dataclass
 from omnigraph.write.changes import TableChange
 from omnigraph.write.violations import MAX_ERRORS_DEFAULT, Violation
 

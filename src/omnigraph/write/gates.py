@@ -15,10 +15,11 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 
 from omnigraph.model.errors import LeaseTimeout
+from omnigraph.model.late_dataclass import dataclass
 from omnigraph.storage import GraphStorage, HeldLeases, LoadedManifest
 from omnigraph.storage.leases import WAIT_MAX_S
 

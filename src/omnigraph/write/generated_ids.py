@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
@@ -12,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.model.identifiers import ulid_from
+from omnigraph.model.late_dataclass import dataclass
 
 _CROCKFORD = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _ULID_LENGTH = 26

@@ -6,10 +6,11 @@ An index is found by its column and kind, never by its name. Nothing here is nee
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 from omnigraph.language.schema.catalog import EdgeType, NodeType
+from omnigraph.model.late_dataclass import dataclass
 from omnigraph.model.types import PropType, Scalar
 from omnigraph.storage import IndexSpec
 from omnigraph.storage.index_builds import ExistingIndex, IndexBuild

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
 from omnigraph.language import Catalog
 from omnigraph.language.schema.catalog import EdgeType, NodeType
 from omnigraph.model.errors import BadRequest, Conflict, TypeNotFound
 from omnigraph.model.identifiers import MAIN, TableKey
+from omnigraph.model.late_dataclass import dataclass
 from omnigraph.storage import AcceptedSchema, GraphCommit, GraphStorage, IndexSpec, StagedEffect, Table, TablePin
 from omnigraph.storage.fragments import fragment_states
 from omnigraph.storage.index_builds import (

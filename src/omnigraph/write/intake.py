@@ -7,7 +7,7 @@ item's own.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from omnigraph.language.schema.catalog import Catalog
 from omnigraph.model.identifiers import EntityKind, TableKey
+from omnigraph.model.late_dataclass import dataclass
 from omnigraph.write.decode import CHUNK_RECORDS, Decoded, DecodePlan, Lines, Mask, decode, decode_plan, joined
 from omnigraph.write.fast_decode import LinesOfOneType, fast_decode
 from omnigraph.write.generated_ids import IdSource

@@ -9,7 +9,6 @@ import glob
 import io
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,6 +16,7 @@ import pyarrow as pa
 
 from omnigraph.language.schema.catalog import Catalog
 from omnigraph.model.errors import BadRequest
+from omnigraph.model.late_dataclass import dataclass
 from omnigraph.write.records import Record, RecordReader
 from omnigraph.write.sources import ItemSource, Unreadable
 from omnigraph.write.violations import Violation

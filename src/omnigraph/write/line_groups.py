@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.language.schema.catalog import Catalog, EdgeType, NodeType
+from omnigraph.model.late_dataclass import dataclass
 from omnigraph.write.decode import Lines, Mask
 from omnigraph.write.line_files import Block
 from omnigraph.write.records import STRUCTURAL_CHARACTERS_MAX

@@ -7,7 +7,7 @@ image of an entity, and the last image wins.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import pyarrow as pa
@@ -17,6 +17,7 @@ from omnigraph.language.query.ir import Assignment, Condition, DeleteOp, InsertO
 from omnigraph.language.schema.catalog import EdgeType, NodeType
 from omnigraph.model.errors import InvalidValue, OmniGraphError, ResourceLimitExceeded, TypeNotFound
 from omnigraph.model.identifiers import TableKey, new_ulid
+from omnigraph.model.late_dataclass import dataclass
 from omnigraph.model.types import PropType
 from omnigraph.model.values import canonical_text, coerce_json, coerce_text, node_id
 from omnigraph.storage import AnyOf, GraphStorage, OneOf, Predicate, Table, TablePin

@@ -8,10 +8,11 @@ moves by one version per commit. Both are looked through by `if_commit`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from omnigraph.model.errors import TypeNotFound
 from omnigraph.model.identifiers import MAIN, TableKey
+from omnigraph.model.late_dataclass import dataclass
 from omnigraph.storage import AcceptedSchema, GraphCommit, GraphStorage, StagedEffect, TablePin
 from omnigraph.storage.compaction import Compacted, compact, is_worth_compacting, stage_compaction, still_compacts
 from omnigraph.write.changes import ChangeSet, StagedWork

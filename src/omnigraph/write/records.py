@@ -9,11 +9,11 @@ import difflib
 import json
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any, NamedTuple, NoReturn
 
 from omnigraph.language.schema.catalog import Catalog
 from omnigraph.model.identifiers import EntityKind
+from omnigraph.model.late_dataclass import dataclass
 from omnigraph.write.violations import Violation
 
 LINE_BYTES_MAX = 32 * 1024 * 1024

@@ -7,9 +7,9 @@ any other by version arithmetic alone, as every implementation of storage format
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 
+from omnigraph.model.late_dataclass import dataclass
 from omnigraph.storage.restore import LineageVersion
 from omnigraph.write.sidecars import SidecarPin
 

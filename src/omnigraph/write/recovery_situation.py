@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from omnigraph.model.errors import BranchNotFound, RecoveryRequired
 from omnigraph.model.identifiers import MAIN
+from omnigraph.model.late_dataclass import dataclass
 from omnigraph.storage import GraphCommit, GraphStorage, LoadedManifest, ManifestState, TablePin, head_of
 from omnigraph.storage.recovery_audit import RecoveryKind, TableOutcome
 from omnigraph.storage.restore import lineage_head, lineage_versions

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from omnigraph.model.errors import Json, RecoveryRequired
 from omnigraph.model.identifiers import MAIN
+from omnigraph.model.late_dataclass import dataclass
 from omnigraph.model.pretty_json import pretty
 from omnigraph.storage import HeadIs, Lineage, Point, reach
 from omnigraph.storage.layout import RECOVERY

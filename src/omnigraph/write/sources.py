@@ -19,10 +19,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from omnigraph.language.schema.catalog import Catalog
+from omnigraph.model.late_dataclass import dataclass
 from omnigraph.write.records import Record
 from omnigraph.write.violations import Violation
 

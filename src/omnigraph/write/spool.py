@@ -9,10 +9,11 @@ from __future__ import annotations
 import mmap
 import tempfile
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import pyarrow as pa
 
+from omnigraph.model.late_dataclass import dataclass
 from omnigraph.storage.arrow_types import plainly_typed
 from omnigraph.write.decode import Decoded
 from omnigraph.write.key_columns import SLICE_ROWS, Mask, part_bytes

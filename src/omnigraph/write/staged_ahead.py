@@ -9,10 +9,10 @@ not fit any more, the files are removed and the work is prepared afresh.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from omnigraph.model.errors import OmniGraphError
 from omnigraph.model.identifiers import MAIN, TableKey
+from omnigraph.model.late_dataclass import dataclass
 from omnigraph.storage import GraphStorage, StagedEffect, TablePin, existing_ids
 from omnigraph.storage.staging import discard, on_newer_version, sync_staged
 from omnigraph.write.changes import ChangeSet, TableChange

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
 
 from omnigraph.language import Catalog
 from omnigraph.model.errors import HistoricalVersionReclaimed
 from omnigraph.model.identifiers import MAIN, SCHEMA_APPLY_LOCK
+from omnigraph.model.late_dataclass import dataclass
 from omnigraph.storage import MANIFEST, GraphCommit, GraphStorage, LoadedManifest, ManifestState, TablePin, layout
 from omnigraph.storage.inspection import fork_pin, manifest_faults, table_faults
 from omnigraph.write.sidecars import SidecarUnreadable, read_sidecar

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Literal
 
 from omnigraph.model.errors import Json, OmniGraphError, Unreachable
+from omnigraph.model.late_dataclass import dataclass
 
 Severity = Literal["error", "warning", "info"]
 """error: the graph is wrong. warning: something waits for a hand or a recovery. info: good to know."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from omnigraph.model.errors import BadRequest, Json
 from omnigraph.model.identifiers import EntityKind
+from omnigraph.model.late_dataclass import dataclass
 
 MAX_ERRORS_DEFAULT = 100
 """How many violations one write reports; the total is counted beyond it."""

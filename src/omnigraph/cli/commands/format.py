@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import click
 
 from omnigraph.cli.frame import OmniCommand, json_option
 from omnigraph.cli.session import Session
+from omnigraph.model.late_dataclass import dataclass
 
 if TYPE_CHECKING:
     from omnigraph.language.diagnostics import Diagnostic

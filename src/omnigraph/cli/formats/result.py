@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from omnigraph.cli.formats.choice import ResultFormat
@@ -12,6 +11,7 @@ from omnigraph.cli.formats.delimited import csv_lines
 from omnigraph.cli.formats.json_lines import json_lines
 from omnigraph.cli.formats.key_values import key_value_lines
 from omnigraph.cli.formats.table import CellLayout, table_lines
+from omnigraph.model.late_dataclass import dataclass
 
 if TYPE_CHECKING:
     from omnigraph.model.errors import Json

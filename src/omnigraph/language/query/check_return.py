@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from omnigraph.language.diagnostics import did_you_mean
 from omnigraph.language.query.check_values import Typed, check_value
@@ -39,6 +39,7 @@ from omnigraph.language.query.syntax import (
     Var,
     Word,
 )
+from omnigraph.model.late_dataclass import dataclass
 from omnigraph.model.types import Scalar
 
 

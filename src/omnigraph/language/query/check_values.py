@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal as OneOf
 
 from omnigraph.language.diagnostics import did_you_mean
@@ -46,6 +46,7 @@ from omnigraph.language.query.syntax import (
     Word,
 )
 from omnigraph.language.query.traversals import resolve_path
+from omnigraph.model.late_dataclass import dataclass
 from omnigraph.model.types import PropType, Scalar
 
 

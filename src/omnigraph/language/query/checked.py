@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from omnigraph.language.query.ir import Bound, Condition, Direction
+from omnigraph.model.late_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal as OneOf
 
 from omnigraph.language.diagnostics import CompileError, Diagnostic, SourceText, did_you_mean
@@ -20,6 +19,7 @@ from omnigraph.language.query.scope import RefusalError, Report, Scope, Session
 from omnigraph.language.query.syntax import QueryDeclaration, Reading, Writing
 from omnigraph.language.schema.catalog import Catalog
 from omnigraph.model.errors import BadRequest
+from omnigraph.model.late_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal as OneOf
 
@@ -11,6 +10,7 @@ from omnigraph.language.diagnostics import did_you_mean
 from omnigraph.language.query.ir import NOW, Param
 from omnigraph.language.query.scope import RefusalError
 from omnigraph.language.query.syntax import ParamDeclaration, ParamType, QueryDeclaration, Reading
+from omnigraph.model.late_dataclass import dataclass
 from omnigraph.model.types import VECTOR_DIMENSION_MAX, PropType, Scalar
 
 QueryKind = OneOf["read", "mutation"]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Literal as OneOf
 
 from omnigraph.language.query.ir import Param
 from omnigraph.model.errors import Json
 from omnigraph.model.identifiers import EntityKind
+from omnigraph.model.late_dataclass import dataclass
 from omnigraph.model.types import PropType, Scalar
 
 Kind = OneOf["string", "bool", "int", "bigint", "float", "date", "datetime", "blob", "vector", "list", "object"]

@@ -39,11 +39,11 @@ Names that begin with `__` are ours: anonymous nodes, closing variables of cycle
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal as OneOf
 
 from omnigraph.language.query.literals import LiteralValue
 from omnigraph.model.identifiers import EntityKind
+from omnigraph.model.late_dataclass import dataclass
 from omnigraph.model.types import PropType, Scalar
 
 NOW = "__nanograph_now"

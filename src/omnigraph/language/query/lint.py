@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal as OneOf
 
 from omnigraph.language.diagnostics import CompileError, Diagnostic, Severity
@@ -15,6 +14,7 @@ from omnigraph.language.query.scope import Report
 from omnigraph.language.query.syntax import QueryDeclaration
 from omnigraph.language.schema.catalog import Catalog, NodeType
 from omnigraph.model.errors import Json
+from omnigraph.model.late_dataclass import dataclass
 
 Status = OneOf["ok", "error"]
 _SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")

@@ -7,10 +7,10 @@ that the checker can refuse it with a reason.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from decimal import Decimal
 
 from omnigraph.language.query.tokens import quote
+from omnigraph.model.late_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -24,6 +23,7 @@ from omnigraph.language.query.literals import (
     StringLit,
 )
 from omnigraph.model.errors import BadRequest, Json
+from omnigraph.model.late_dataclass import dataclass
 from omnigraph.model.types import INTEGER_BOUNDS, PropType, Scalar
 from omnigraph.model.values import SAFE_INTEGER_MAX
 

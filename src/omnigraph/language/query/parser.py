@@ -6,8 +6,6 @@ one query does not hide the mistakes in the others.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from omnigraph.language.diagnostics import CompileError, Diagnostic, SourceText
 from omnigraph.language.query.cursor import Cursor, SyntaxRefusalError
 from omnigraph.language.query.parse_reads import parse_reading
@@ -23,6 +21,7 @@ from omnigraph.language.query.syntax import (
     Writing,
 )
 from omnigraph.language.query.tokens import Comment, Lexed, lex, string_value
+from omnigraph.model.late_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

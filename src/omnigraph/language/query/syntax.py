@@ -6,11 +6,12 @@ give equal trees.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal as OneOf
 from typing import NamedTuple
 
 from omnigraph.language.query.literals import LiteralValue
+from omnigraph.model.late_dataclass import dataclass
 
 
 class Extent(NamedTuple):

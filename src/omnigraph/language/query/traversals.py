@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from omnigraph.language.diagnostics import did_you_mean
 from omnigraph.language.query.ir import Bound, Direction
 from omnigraph.language.query.scope import RefusalError, Scope
 from omnigraph.language.query.syntax import ANONYMOUS, Hops, Traversal, Var
 from omnigraph.language.schema.catalog import EdgeType
+from omnigraph.model.late_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,11 @@ a graph just compiled have equal catalogs.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 
 from omnigraph.model.identifiers import EntityKind, TableKey
+from omnigraph.model.late_dataclass import dataclass
 from omnigraph.model.types import PropType
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 
 from omnigraph.language.diagnostics import did_you_mean
 from omnigraph.language.schema.annotations import unfit
 from omnigraph.language.schema.interfaces import NodeShape
 from omnigraph.language.schema.report import Report
 from omnigraph.language.schema.syntax import Argument, ConstraintSyntax, EdgeDecl, PropertyDecl, RangeArgument, TypeKind
+from omnigraph.model.late_dataclass import dataclass
 from omnigraph.model.types import Scalar
 
 PatternChecker = Callable[[str], str | None]

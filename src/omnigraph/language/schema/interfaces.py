@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from omnigraph.language.diagnostics import did_you_mean
 from omnigraph.language.schema.catalog import Annotation
 from omnigraph.language.schema.report import Report
 from omnigraph.language.schema.syntax import InterfaceDecl, Name, NodeDecl, PropertyDecl, SchemaFile
+from omnigraph.model.late_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

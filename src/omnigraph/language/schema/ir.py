@@ -6,10 +6,10 @@ Everything is sorted here and nowhere else, so that two texts with the same decl
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from omnigraph.language.schema.catalog import Annotation, Cardinality, CheckRule, RangeRule
+from omnigraph.model.late_dataclass import dataclass
 from omnigraph.model.types import PropType
 
 IR_VERSION = 1

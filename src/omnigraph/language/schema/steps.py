@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from omnigraph.language.schema.catalog import Annotation, Cardinality, CheckRule, RangeRule
@@ -17,6 +16,7 @@ from omnigraph.language.schema.ir_write import (
     prop_type_to_json,
 )
 from omnigraph.language.schema.syntax import TypeKind
+from omnigraph.model.late_dataclass import dataclass
 from omnigraph.model.types import PropType
 
 Tier = Literal["safe", "validated", "destructive"]

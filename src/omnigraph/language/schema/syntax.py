@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 from omnigraph.language.schema.catalog import Annotation
+from omnigraph.model.late_dataclass import dataclass
 from omnigraph.model.types import PropType
 
 TypeKind = Literal["interface", "node", "edge"]

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, get_args
 
 from omnigraph.model.errors import BadRequest, EmbeddingNotConfigured
+from omnigraph.model.late_dataclass import dataclass
 
 ProviderName = Literal["openai-compatible", "openai", "gemini", "mock", "offline"]
 PROVIDERS: tuple[ProviderName, ...] = get_args(ProviderName)

@@ -10,10 +10,10 @@ import email.utils
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from omnigraph.model.errors import EmbeddingProviderFailed
+from omnigraph.model.late_dataclass import dataclass
 from omnigraph.query.embeddings.config import EmbeddingConfig
 
 if TYPE_CHECKING:

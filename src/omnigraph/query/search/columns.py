@@ -10,13 +10,14 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from omnigraph.model.late_dataclass import dataclass
 from omnigraph.query.search.hits import Mask
 from omnigraph.storage import FragmentState, Table, fragment_states, scan_fragments
 

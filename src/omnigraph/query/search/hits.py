@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from omnigraph.model.late_dataclass import dataclass
 from omnigraph.query.selection import kth_smallest
 
 RowIds = npt.NDArray[np.uint64]

@@ -11,11 +11,11 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from omnigraph.model.late_dataclass import dataclass
 from omnigraph.query.search.columns import Piece
 from omnigraph.query.search.hits import Hits, RowIds, in_population, joined
 from omnigraph.query.search.text_parts import TextPart

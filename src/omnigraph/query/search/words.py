@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from omnigraph.model.late_dataclass import dataclass
 from omnigraph.storage.analyser import WORD_BYTES_MAX, words_of
 
 _LOWER = np.zeros(256, np.uint8)

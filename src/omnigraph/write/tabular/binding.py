@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
 from omnigraph.language.schema.catalog import Catalog, EdgeType, NodeType, Property
 from omnigraph.model.errors import InvalidValue
+from omnigraph.model.late_dataclass import dataclass
 from omnigraph.model.types import PropType, Scalar
 from omnigraph.model.values import canonical_text, coerce_json, node_id
 from omnigraph.write.records import Record

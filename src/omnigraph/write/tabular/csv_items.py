@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 
 from omnigraph.language.schema.catalog import Catalog
+from omnigraph.model.late_dataclass import dataclass
 from omnigraph.write.records import Record
 from omnigraph.write.sources import Unreadable
 from omnigraph.write.tabular.binding import Binding, bind

@@ -10,10 +10,11 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
 
 from omnigraph.model.errors import BadRequest
+from omnigraph.model.late_dataclass import dataclass
 from omnigraph.write.records import LINE_BYTES_MAX
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"

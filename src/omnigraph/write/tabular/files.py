@@ -6,7 +6,6 @@ import glob
 import io
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from itertools import takewhile
 from pathlib import Path, PurePath
@@ -17,6 +16,7 @@ import pyarrow as pa
 from pyarrow import fs
 
 from omnigraph.model.errors import BadRequest
+from omnigraph.model.late_dataclass import dataclass
 from omnigraph.storage.root import parse_root
 from omnigraph.storage.staging_area import filesystem
 

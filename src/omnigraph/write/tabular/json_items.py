@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NamedTuple, NoReturn
 
 from omnigraph.language.schema.catalog import Catalog, EdgeType
+from omnigraph.model.late_dataclass import dataclass
 from omnigraph.write.records import LINE_BYTES_MAX, Record
 from omnigraph.write.sources import Unreadable
 from omnigraph.write.tabular.binding import entity_id, key_types, target_of

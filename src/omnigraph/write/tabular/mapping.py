@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from fnmatch import fnmatchcase
 from pathlib import PurePath
 from typing import Any, Literal
 
 from omnigraph.language.schema.catalog import Catalog, EdgeType, NodeType
 from omnigraph.model.errors import BadRequest, InvalidValue
+from omnigraph.model.late_dataclass import dataclass
 from omnigraph.model.values import coerce_json
 
 EVERYTHING_ELSE = "*"

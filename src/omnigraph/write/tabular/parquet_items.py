@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from omnigraph.language.schema.catalog import Catalog
 from omnigraph.model.errors import BadRequest
+from omnigraph.model.late_dataclass import dataclass
 from omnigraph.write.records import Record
 from omnigraph.write.sources import Unreadable
 from omnigraph.write.tabular.binding import Binding, bind

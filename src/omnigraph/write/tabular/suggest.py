@@ -5,12 +5,12 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from omnigraph.language.schema.catalog import Catalog, EdgeType, NodeType
 from omnigraph.model.errors import BadRequest, InvalidValue, Json
+from omnigraph.model.late_dataclass import dataclass
 from omnigraph.model.values import coerce_json
 from omnigraph.write.tabular.arrow_values import json_values
 from omnigraph.write.tabular.binding import target_of
