@@ -166,6 +166,12 @@ def _cold_ms(module: str, size: str) -> float | None:
     return min(times, default=None)
 
 
+def _environment() -> dict[str, str]:
+    """Quiet, and with bytecode: whoever installs a package has it, whatever this shell says."""
+    own = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return own | {"LANCE_LOG": "error", "RUST_LOG": "error"}
+
+
 @contextlib.contextmanager
 def _started(
     module: str, *arguments: str, memory_mb: int = MEMORY_MB
@@ -177,7 +183,7 @@ def _started(
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env=os.environ | {"LANCE_LOG": "error", "RUST_LOG": "error", MEMORY_VARIABLE: str(memory_mb)},
+        env=_environment() | {MEMORY_VARIABLE: str(memory_mb)},
     )
     lines: Queue[str | None] = Queue()
 
