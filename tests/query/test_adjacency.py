@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from omnigraph.query import adjacency as adjacencies
 from omnigraph.query import intersection
-from omnigraph.query.adjacency import connected, edge_adjacency, simple_adjacency, walk
+from omnigraph.query.adjacency import Neighbours, connected, edge_adjacency, simple_adjacency, walk
 from omnigraph.query.intersection import common_counts, common_neighbours
 from omnigraph.query.limits import Guard, QueryLimits
 from omnigraph.query.reach import reach
@@ -53,6 +54,26 @@ def test_a_walk_by_edges_visits_each_edge_once(edges: Edges, rows: list[int]) ->
     whole = [(number, a, b) for number, (a, b) in enumerate(edges) if a >= 0 and b >= 0]
     wanted = [(place, n) for place, row in enumerate(rows) for n, a, _ in sorted(whole, key=lambda e: e[2]) if a == row]
     assert found == wanted
+
+
+@pytest.mark.parametrize(
+    "numbers", [np.arange(NODES, dtype=np.int32) - 3, np.arange(NODES) / 4, np.arange(NODES) % 2 == 0]
+)
+@pytest.mark.parametrize("whole_share", [0, 10**9])
+@given(edges=edges_of, rows=rows_of)
+def test_sums_over_neighbours_are_the_same_by_picking_and_by_adding_up_everybody(
+    edges: Edges, rows: list[int], numbers: np.ndarray, whole_share: int
+) -> None:
+    adjacency = simple_adjacency(*columns(edges), NODES)
+    sources = [row for row in rows if neighbours(edges)[row]]
+    if not sources:
+        return
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(adjacencies, "WHOLE_SHARE", whole_share)
+        patch.setattr(adjacencies, "SUMMED_AT_A_TIME", 2)
+        for asked in (sources, sorted(set(sources))):
+            found = Neighbours("f", adjacency, np.array(asked, np.int32)).sums(numbers)
+            assert found.tolist() == [sum(numbers[b] for b in neighbours(edges)[row]) for row in asked]
 
 
 @given(edges_of, st.lists(st.tuples(st.integers(0, NODES - 1), st.integers(0, NODES - 1)), max_size=12))

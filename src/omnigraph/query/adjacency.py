@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -10,6 +12,11 @@ from omnigraph.query.frames import Mask, Positions, Rows
 
 Offsets = npt.NDArray[np.int64]
 Keys = npt.NDArray[np.int64]
+
+WHOLE_SHARE = 3
+"""All neighbours are added up when at least one in so many of them is wanted."""
+SUMMED_AT_A_TIME = 1 << 12
+"""Rows whose neighbours are added up in one piece: what it takes stays near the processor."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +102,48 @@ def entries_from(adjacency: Adjacency, rows: Rows) -> Positions:
     entries: Positions = np.arange(int(ends[-1]) if len(ends) else 0)
     entries += np.repeat(starts - ends + lengths, lengths)
     return entries
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbours:
+    """The neighbours of rows that have some, as the ends of a step; see `frames.Ends`."""
+
+    variable: str
+    adjacency: Adjacency
+    sources: Rows
+
+    def rows(self) -> Rows:
+        return self.adjacency.targets.take(entries_from(self.adjacency, self.sources))
+
+    def sums(self, numbers: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Where ascending rows have a good part of all neighbours between them, adding up everybody's is cheaper than
+        picking out whose are wanted."""
+        kind = np.int64 if numbers.dtype.kind in "iub" else np.float64
+        offsets, ascend = self.adjacency.offsets, bool((self.sources[1:] > self.sources[:-1]).all())
+        low, high = int(self.sources[0]), int(self.sources[-1]) + 1
+        lengths = self.adjacency.degrees(self.sources)
+        if not ascend or int(lengths.sum()) * WHOLE_SHARE < int(offsets[high] - offsets[low]):
+            found: npt.NDArray[Any] = np.add.reduceat(
+                numbers.take(self.rows()), np.cumsum(lengths) - lengths, dtype=kind
+            )
+            return found
+        picked: npt.NDArray[Any] = self._sums_between(low, high, numbers, kind).take(self.sources - low)
+        return picked
+
+    def _sums_between(self, low: int, high: int, numbers: npt.NDArray[Any], kind: type) -> npt.NDArray[Any]:
+        """Of every row from `low` on and below `high`, in pieces that share one buffer: new memory costs as much as the
+        sums."""
+        bounds = np.append(np.arange(low, high, SUMMED_AT_A_TIME), high)
+        cuts = self.adjacency.offsets[bounds]
+        buffer = np.empty(int(np.diff(cuts).max(initial=0)), numbers.dtype)
+        sums: npt.NDArray[Any] = np.zeros(high - low, kind)
+        for first, last, begin, end in zip(bounds[:-1], bounds[1:], cuts[:-1], cuts[1:], strict=True):
+            starts = self.adjacency.offsets[first:last]
+            leads = np.flatnonzero(self.adjacency.offsets[first + 1 : last + 1] > starts)
+            if len(leads):
+                values = numbers.take(self.adjacency.targets[begin:end], out=buffer[: end - begin], mode="clip")
+                sums[first - low + leads] = np.add.reduceat(values, starts[leads] - begin, dtype=kind)
+        return sums
 
 
 def connected(adjacency: Adjacency, src: Rows, dst: Rows) -> Mask:

@@ -46,8 +46,8 @@ class Argument:
     """No number is further from zero."""
 
     def of(self, rows: Rows) -> Argument:
-        numbers = None if self.numbers is None else self.numbers[rows]
-        return Argument(numbers, None if self.valid is None else self.valid[rows], self.largest)
+        numbers = None if self.numbers is None else self.numbers.take(rows)
+        return Argument(numbers, None if self.valid is None else self.valid.take(rows), self.largest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +58,8 @@ class Buckets:
     groups: int
     starts: Positions | None
     length: int
+    along_runs: bool = False
+    """The runs are those that the frame knows of."""
 
     def per_row(self) -> Codes:
         if self.starts is None:
@@ -80,7 +82,9 @@ class Buckets:
 
     def sums(self, numbers: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
         if self.starts is not None:
-            numbers = np.add.reduceat(numbers.astype(np.float64, copy=False), self.starts)
+            numbers = np.add.reduceat(
+                numbers, self.starts, dtype=np.int64 if numbers.dtype.kind in "iu" else np.float64
+            )
         return np.bincount(self.codes, weights=numbers, minlength=self.groups).astype(np.float64, copy=False)
 
 
@@ -107,8 +111,7 @@ class Grouping:
     # --- partial groups -----------------------------------------------------------------------------------
 
     def _add(self, frame: Frame) -> None:
-        buckets, firsts = self._group(frame)
-        one_per_group = frame.take(firsts)
+        buckets, one_per_group = self._group(frame)
         columns = {f"k{i}": identities(expr, one_per_group, self._evaluation) for i, expr in enumerate(self._keys)}
         columns |= {f"w:{name}": pa.array(one_per_group.columns[name]) for name in self._witnesses()}
         for i, aggregate in enumerate(self._aggregates):
@@ -124,13 +127,13 @@ class Grouping:
         self._evaluation.guard.hold(made.nbytes)
         self._partials.append(made)
 
-    def _group(self, frame: Frame) -> tuple[Buckets, Positions]:
+    def _group(self, frame: Frame) -> tuple[Buckets, Frame]:
         """The group of every row, and the first row of every group."""
         if not self._keys:
             nothing = np.zeros(1, np.int64)
-            return Buckets(nothing, 1, nothing, frame.length), nothing
-        starts = self._runs(frame)
-        rows = frame if starts is None else frame.take(starts)
+            return Buckets(nothing, 1, nothing, frame.length), frame.take(nothing)
+        rows, starts = self._runs(frame)
+        along = frame.runs is not None and rows is frame.runs.heads
         codes = self._codes(self._keys[0], rows)
         for expr in self._keys[1:]:
             more = self._codes(expr, rows)
@@ -139,19 +142,25 @@ class Grouping:
                 _, codes = np.unique(codes, return_inverse=True)
             codes = codes * span + more
         codes, firsts = first_seen(codes)
-        return Buckets(codes, len(firsts), starts, frame.length), firsts if starts is None else starts[firsts]
+        return Buckets(codes, len(firsts), starts, frame.length, along), rows.take(firsts)
 
-    def _runs(self, frame: Frame) -> Positions | None:
-        """Where runs of rows begin that agree in all keys, when the keys are of one variable and runs are long.
+    def _runs(self, frame: Frame) -> tuple[Frame, Positions | None]:
+        """One row for each run of rows that agree in all keys, and where the runs begin; the frame itself when they are
+        too short to be of use.
 
         A walk leaves the rows of one source together, so that its neighbours are added up before they are grouped.
         """
         names = {name for expr in self._keys for name in variables_of(expr)}
-        if len(names) != 1 or frame.length < RUNS_FROM_ROWS:
-            return None
+        if frame.length < RUNS_FROM_ROWS:
+            return frame, None
+        runs = frame.runs
+        if runs is not None and names <= runs.heads.columns.keys():
+            return (runs.heads, runs.starts()) if runs.heads.length * RUN_LENGTH_MIN <= frame.length else (frame, None)
+        if len(names) != 1:
+            return frame, None
         (rows,) = (frame.columns[name] for name in names)
         starts = np.flatnonzero(np.concatenate([[True], rows[1:] != rows[:-1]]))
-        return starts if len(starts) * RUN_LENGTH_MIN <= frame.length else None
+        return (frame.take(starts), starts) if len(starts) * RUN_LENGTH_MIN <= frame.length else (frame, None)
 
     def _codes(self, expr: Expr, frame: Frame) -> Codes:
         """Equal values get equal numbers, NULL one of its own. Encoded per node when there are more rows than nodes."""
@@ -178,23 +187,55 @@ class Grouping:
             return {f"n{i}": pa.array(buckets.totals(weights))}
         if aggregate.func in ("min", "max"):
             return {f"v{i}": _extreme(self._values(aggregate.arg, frame), buckets, aggregate.func)}
+        along = self._along_runs(i, aggregate, frame, buckets)
+        if along is not None:
+            return along
         argument = self._numbers(aggregate.arg, frame) or _counted(self._values(aggregate.arg, frame))
         if argument.valid is not None:  # a NULL counts for nothing, and adds the zero that stands for it
             weights = argument.valid if weights is None else np.where(argument.valid, weights, 0)
         counted = {f"n{i}": pa.array(buckets.totals(weights))}
         return counted if aggregate.func == "count" else {**counted, f"v{i}": _sum(argument, buckets, frame.weights)}
 
+    def _along_runs(self, i: int, aggregate: Aggregate, frame: Frame, buckets: Buckets) -> dict[str, pa.Array] | None:
+        """The sums of runs without their rows, for numbers of the variable that the last step added; None elsewhere."""
+        runs, arg = frame.runs, aggregate.arg
+        if runs is None or not buckets.along_runs or frame.weights is not None:
+            return None
+        if not isinstance(arg, PropAccess) or arg.variable != runs.ends.variable:
+            return None
+        argument = self._node_argument(arg, frame.length, rows_per_node=1)
+        if argument is None or not _sums_fit_a_double(argument.largest, frame.length, None):
+            return None
+        per_run = Buckets(buckets.codes, buckets.groups, None, len(buckets.codes))
+        counts = runs.lengths if argument.valid is None else runs.ends.sums(argument.valid)
+        counted = {f"n{i}": pa.array(per_run.totals(counts))}
+        if aggregate.func == "count":
+            return counted
+        assert argument.numbers is not None, "only numbers are added"
+        sums = pa.array(per_run.sums(runs.ends.sums(argument.numbers)))
+        exact = argument.numbers.dtype.kind in "iu"
+        return {**counted, f"v{i}": sums.cast(pa.int64()).cast(_WIDE) if exact else sums}
+
     def _numbers(self, arg: Expr, frame: Frame) -> Argument | None:
         """The argument from numbers per node, when there are many more rows than nodes; None when it is no number."""
-        if not isinstance(arg, PropAccess) or not self._evaluation.view.is_resident or not _is_plain_number(arg):
+        if not isinstance(arg, PropAccess):
             return None
-        entities, rows = self._evaluation.entities(arg.variable), frame.columns[arg.variable]
-        if len(rows) <= 4 * entities.size or not entities.size or (rows < 0).any():
+        argument = self._node_argument(arg, frame.length, rows_per_node=4)
+        if argument is None or (frame.columns[arg.variable] < 0).any():
             return None
+        return argument.of(frame.columns[arg.variable])
+
+    def _node_argument(self, arg: PropAccess, rows: int, *, rows_per_node: int) -> Argument | None:
+        """The numbers of all nodes, when so many rows ask for them that it pays; None when it is no number."""
+        if not self._evaluation.view.is_resident or not _is_plain_number(arg):
+            return None
+        entities = self._evaluation.entities(arg.variable)
         if arg not in self._node_numbers:
+            if rows <= rows_per_node * entities.size or not entities.size:
+                return None
             every = Frame(entities.size, {arg.variable: np.arange(entities.size, dtype=np.int32)})
             self._node_numbers[arg] = _counted(self._evaluation.array(arg, every))
-        return self._node_numbers[arg].of(rows)
+        return self._node_numbers[arg]
 
     def _values(self, arg: Expr, frame: Frame) -> pa.Array:
         if isinstance(arg, Variable):

@@ -7,8 +7,9 @@ walks that differ in nothing that matters any more are one row with a weight, an
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +31,70 @@ WEIGHT_MAX = 2**62
 """Beyond it weights could overflow; nobody has met that many walks, but a wrong count would be worse than none."""
 
 
+class LateColumns(Mapping[str, Rows]):
+    """Columns that are made when somebody looks at them, which may be nobody."""
+
+    __slots__ = ("_made", "_makers")
+
+    def __init__(self, makers: Mapping[str, Callable[[], Rows]], made: Mapping[str, Rows]) -> None:
+        self._makers, self._made = makers, dict(made)
+
+    def __getitem__(self, name: str) -> Rows:
+        if name not in self._made:
+            self._made[name] = self._makers[name]()
+        return self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter({**self._makers, **self._made})
+
+    def __len__(self) -> int:
+        return len(self._makers.keys() | self._made.keys())
+
+    def with_more(self, added: Mapping[str, Rows]) -> LateColumns:
+        return LateColumns(self._makers, {**self._made, **added})
+
+    def only(self, names: frozenset[str]) -> LateColumns:
+        makers = {name: maker for name, maker in self._makers.items() if name in names}
+        return LateColumns(makers, {name: column for name, column in self._made.items() if name in names})
+
+
+class Ends(Protocol):
+    """The one variable that a step added: where it led from each row that it began at."""
+
+    @property
+    def variable(self) -> str: ...
+
+    def rows(self) -> Rows:
+        """All of them, run by run."""
+
+    def sums(self, numbers: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Per run, the sum of these numbers, of which every entity has one. Integers as int64, others as float64."""
+
+
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """Rows that a step made: those that it began at, each of which led somewhere, how often, and where."""
+
+    heads: Frame
+    lengths: Positions
+    ends: Ends
+
+    def starts(self) -> Positions:
+        ends = np.cumsum(self.lengths)
+        return ends - self.lengths
+
+    def frame(self) -> Frame:
+        """The rows themselves."""
+        repeated = {name: partial(np.repeat, column, self.lengths) for name, column in self.heads.columns.items()}
+        weights = self.heads.weights
+        return Frame(
+            int(self.lengths.sum()),
+            LateColumns({**repeated, self.ends.variable: self.ends.rows}, {}),
+            None if weights is None else np.repeat(weights, self.lengths),
+            self,
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class Frame:
     """Rows of row numbers. `length` counts rows also when no variable is left."""
@@ -37,6 +102,8 @@ class Frame:
     length: int
     columns: Mapping[str, Rows]
     weights: Weights | None = None
+    runs: Runs | None = None
+    """Where it is known."""
 
     def take(self, positions: Positions) -> Frame:
         """The rows at these positions, in this order; a position may repeat."""
@@ -45,11 +112,6 @@ class Frame:
             {name: column[positions] for name, column in self.columns.items()},
             None if self.weights is None else self.weights[positions],
         )
-
-    def repeated(self, times: Positions) -> Frame:
-        """Every row so many times, in place."""
-        columns = {name: np.repeat(column, times) for name, column in self.columns.items()}
-        return Frame(int(times.sum()), columns, None if self.weights is None else np.repeat(self.weights, times))
 
     def where(self, mask: Mask) -> Frame:
         if mask.all():
@@ -63,14 +125,18 @@ class Frame:
         return Frame(max(0, min(stop, self.length) - start), columns, weights)
 
     def with_columns(self, **added: Rows) -> Frame:
-        return Frame(self.length, {**self.columns, **added}, self.weights)
+        if isinstance(self.columns, LateColumns):
+            return Frame(self.length, self.columns.with_more(added), self.weights, self.runs)
+        return Frame(self.length, {**self.columns, **added}, self.weights, self.runs)
 
     def only(self, names: frozenset[str]) -> Frame:
         """Without the variables that nobody needs any more."""
         if self.columns.keys() <= names:
             return self
+        if isinstance(self.columns, LateColumns):
+            return Frame(self.length, self.columns.only(names), self.weights, self.runs)
         kept = {name: column for name, column in self.columns.items() if name in names}
-        return Frame(self.length, kept, self.weights)
+        return Frame(self.length, kept, self.weights, self.runs)
 
     def pruned(self, live: frozenset[str]) -> Frame:
         """The same, but with the tags of the blocks that the rows are in."""
@@ -78,7 +144,8 @@ class Frame:
 
     @property
     def nbytes(self) -> int:
-        cells = sum(column.nbytes for column in self.columns.values())
+        """What it takes, or will when all of it is written out."""
+        cells = self.length * BYTES_PER_CELL * len(self.columns)
         return int(cells + (0 if self.weights is None else self.weights.nbytes))
 
     @property

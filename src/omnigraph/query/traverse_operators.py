@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from omnigraph.query.adjacency import Adjacency, connected, entries_from, walk
+from omnigraph.query.adjacency import Adjacency, Neighbours, connected, entries_from, walk
 from omnigraph.query.entities import Entities
-from omnigraph.query.frames import TAG, Frame, Positions, Rows, tags_of
+from omnigraph.query.frames import TAG, Frame, Positions, Rows, Runs, tags_of
 from omnigraph.query.intersection import common_counts, common_neighbours
 from omnigraph.query.plan import Close, Hop, Intersect, Traverse
 from omnigraph.query.reach import Reached, reach
@@ -62,8 +62,7 @@ def _stepping(run: Run, step: Traverse, frame: Frame) -> Iterator[Frame]:
             continue
         sources = part.columns[hop.src_var]
         if not step.conditions and hop.edge_binding is None:
-            targets = adjacency.targets[entries_from(adjacency, sources)]
-            yield kept.repeated(adjacency.degrees(sources)).with_columns(**{hop.dst_var: targets})
+            yield _neighbours(kept, sources, adjacency, hop.dst_var)
             continue
         parents, entries = walk(adjacency, sources)
         targets = adjacency.targets[entries]
@@ -77,9 +76,17 @@ def _stepping(run: Run, step: Traverse, frame: Frame) -> Iterator[Frame]:
         yield made
 
 
+def _neighbours(kept: Frame, sources: Rows, adjacency: Adjacency, variable: str) -> Frame:
+    degrees = adjacency.degrees(sources)
+    leads = degrees > 0
+    if not leads.all():
+        kept, sources, degrees = kept.where(leads), sources[leads], degrees[leads]
+    return Runs(kept, degrees, Neighbours(variable, adjacency, sources)).frame()
+
+
 def _ends_alone(run: Run, step: Traverse, adjacency: Adjacency, frame: Frame) -> Frame:
     """Nobody asks where a walk came from: the ends are all there is."""
-    targets = adjacency.targets[entries_from(adjacency, frame.columns[step.hop.src_var])]
+    targets = adjacency.targets.take(entries_from(adjacency, frame.columns[step.hop.src_var]))
     if step.conditions:
         targets = targets[run.evaluation.passing(step.conditions, step.hop.dst_var, targets)]
     return Frame(len(targets), {step.hop.dst_var: targets})
