@@ -33,6 +33,8 @@ PEERS = {
 """Titles and programs; ours first."""
 LOAD_LIMIT_S = 900
 LOOK_EVERY_S = 0.1
+QUICK_MS = 500
+"""Questions up to here are asked again in later rounds."""
 SLOW_START_MS = 5_000
 """A peer that takes longer to its first answer is started once, not three times."""
 
@@ -52,18 +54,26 @@ class Outcome:
     failure: str = ""
 
 
-def run_peer(module: str, size: str, limit_s: float, memory_mb: int) -> Outcome:
-    """All questions; one that exceeds a limit ends the process, and a new one goes on behind it."""
-    outcome = Outcome()
-    wanted = [workload.name for workload in WORKLOADS]
+def run_peer(module: str, size: str, limit_s: float, memory_mb: int, before: Outcome | None = None) -> Outcome:
+    """All questions; one that exceeds a limit ends the process, and a new one goes on behind it.
+
+    After a round before it, the quick ones again: of each question the better round counts.
+    """
+    outcome = before or Outcome()
+    wanted = [workload.name for workload in WORKLOADS if before is None or _is_quick(before, workload.name)]
     while wanted:
         stuck = _run(module, size, wanted, limit_s, memory_mb, outcome)
         if stuck is None:
             break
         wanted = wanted[wanted.index(stuck) + 1 :]
     if not outcome.failure and "point" in outcome.answers:
-        outcome.cold_ms = _cold_ms(module, size)
+        found = [ms for ms in (outcome.cold_ms, _cold_ms(module, size)) if ms is not None]
+        outcome.cold_ms = min(found, default=None)
     return outcome
+
+
+def _is_quick(outcome: Outcome, name: str) -> bool:
+    return name in outcome.answers and float(outcome.answers[name]["ms"]) <= QUICK_MS
 
 
 def _run(module: str, size: str, wanted: list[str], limit_s: float, memory_mb: int, outcome: Outcome) -> str | None:
@@ -136,7 +146,10 @@ def _note(said: dict[str, Any], outcome: Outcome) -> str | None:
         case "begun":
             return str(said["name"])
         case "answer":
-            outcome.answers[said.pop("name")] = said
+            name = said.pop("name")
+            known = outcome.answers.get(name)
+            if known is None or said["ms"] < known["ms"]:
+                outcome.answers[name] = said
             outcome.peak_mb = max(outcome.peak_mb, said["peak_mb"])
         case "failed":
             _failed(said["name"], said["reason"], outcome)
