@@ -43,6 +43,7 @@ def main() -> None:
     commits = given.commits or (128 if given.quick else 512)
     with tempfile.TemporaryDirectory() as folder:
         latency(Path(folder), people, history, samples)
+        branches(Path(folder), people, samples // 2)
         throughput(Path(folder), people, commits)
         fragments(Path(folder), (10, 100) if given.quick else (10, 1_000, 10_000), samples // 2)
 
@@ -132,6 +133,37 @@ def _people(count: int) -> pa.Table:
 def _one_person() -> pa.Table:
     name = f"new{next(_numbers)}"
     return pa.table({"id": [name], "name": [name], "age": pa.array([30], pa.int32())})
+
+
+# --- branches ---------------------------------------------------------------------------------------------
+
+
+def branches(folder: Path, people: int, samples: int) -> None:
+    """A new branch, and the first insert on it; the same with a plain Lance branch of one table."""
+    graph = make_graph(str(folder / "branches"), people)
+    rows = pa.table({"id": ids_of(people), "age": pa.array([30] * people, pa.int32())})
+    plain = lance.write_dataset(rows, folder / "branches.lance", enable_stable_row_ids=True)
+    names = [f"b{number}" for number in range(WARM_UP + samples)]
+    own, others, forks = iter(names), iter(names), {}
+
+    def fork() -> None:
+        name = next(others)
+        forks[name] = plain.create_branch(name)
+
+    def append() -> None:
+        _, branch = forks.popitem()
+        lance.write_dataset(rows.slice(0, 1), branch, mode="append")
+
+    made = iter(names)
+    works = {
+        "branch create": lambda: graph.create_branch(next(own)),
+        "first insert on it, durable": lambda: graph.mutate(INSERT, n=f"new{next(_numbers)}", a=30, branch=next(made)),
+        "plain Lance branch of one table": fork,
+        "plain Lance append on it": append,
+    }
+    print(f"\n{people:,} people, {samples} branches, in turns\n\n| | p50 ms | p99 ms |\n|---|---|---|")
+    for name, taken in in_turns(works, samples).items():
+        print(f"| {name} | {statistics.median(taken):.1f} | {percentile(taken, 99):.1f} |", flush=True)
 
 
 # --- many writers -----------------------------------------------------------------------------------------
