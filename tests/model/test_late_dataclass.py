@@ -70,6 +70,16 @@ class OwnMethods:
         return self.value % 10
 
 
+@dataclass(frozen=True, slots=True)
+class OwnEquality:
+    value: int
+    set_value: int = 0
+    make_value: list[int] = field(default_factory=list, hash=False)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, OwnEquality)
+
+
 ARGUMENTS: list[tuple[tuple[Any, ...], dict[str, Any]]] = [
     (("a",), {}),
     (("a", 1), {"tags": ("x",)}),
@@ -112,6 +122,8 @@ def test_equality_is_of_one_class_and_of_compared_fields() -> None:
     assert len({Nothing(), Nothing()}) == 1
     assert OwnMethods(1) == OwnMethods(11)
     assert repr(OwnMethods(3)) == "<3>"
+    assert hash(OwnEquality(1)) == hash(OwnEquality(1, 0, [2]))
+    assert OwnEquality(1, 5).set_value == 5
 
 
 def test_nothing_can_be_assigned_or_deleted_or_added() -> None:

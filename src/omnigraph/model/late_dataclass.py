@@ -30,7 +30,7 @@ Class = TypeVar("Class", bound=type)
 
 def _late(cls: Class, kw_only: bool) -> Class:
     cls.__doc__ = cls.__doc__ or cls.__name__  # else the standard decorator describes a constructor that is not there
-    written = set(vars(cls))
+    written = {name for name, value in vars(cls).items() if value is not None}  # an own __eq__ leaves None for __hash__
     made: Any = dataclasses.dataclass(init=False, repr=False, eq=False, slots=True, kw_only=kw_only)(cls)
     methods = {
         "__init__": _at_first_call(made, "__init__", _init),
@@ -66,26 +66,28 @@ def _compiled(cls: Any, name: str, source: str, space: dict[str, Any]) -> Callab
 
 def _init(cls: Any) -> Callable[..., None]:
     """The constructor. It sets the slots themselves: the class refuses all other ways."""
-    space: dict[str, Any] = {"MISSING": dataclasses.MISSING}
+    space: dict[str, Any] = {"__missing": dataclasses.MISSING}
     positional: list[str] = ["self"]
     named: list[str] = []
     body: list[str] = []
     for field in dataclasses.fields(cls):
         name, value = field.name, field.name
-        space[f"set_{name}"] = getattr(cls, name).__set__
+        space[f"__set_{name}"] = getattr(cls, name).__set__
         if field.default_factory is not dataclasses.MISSING:
-            space[f"make_{name}"] = field.default_factory
-            value = f"(make_{name}() if {name} is MISSING else {name})" if field.init else f"make_{name}()"
-            parameter = f"{name}=MISSING"
+            space[f"__make_{name}"] = field.default_factory
+            value = f"(__make_{name}() if {name} is __missing else {name})" if field.init else f"__make_{name}()"
+            parameter = f"{name}=__missing"
         elif field.default is not dataclasses.MISSING:
-            space[f"default_{name}"] = field.default
-            value = name if field.init else f"default_{name}"
-            parameter = f"{name}=default_{name}"
-        else:
+            space[f"__default_{name}"] = field.default
+            value = name if field.init else f"__default_{name}"
+            parameter = f"{name}=__default_{name}"
+        elif field.init:
             parameter = name
+        else:
+            continue  # whoever declares such a field sets it
         if field.init:
             (named if field.kw_only else positional).append(parameter)
-        body.append(f"  set_{name}(self, {value})")
+        body.append(f"  __set_{name}(self, {value})")
     if hasattr(cls, "__post_init__"):
         body.append("  self.__post_init__()")
     parameters = ", ".join([*positional, *(["*", *named] if named else [])])
