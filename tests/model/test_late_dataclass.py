@@ -184,3 +184,17 @@ def test_other_kinds_of_classes_are_standard_ones() -> None:
     plain = Plain(1)
     plain.value = 2
     assert plain == Plain(2)
+
+
+def test_frozen_classes_inherit_from_it_and_others_cannot() -> None:
+    @dataclass(frozen=True, slots=True)
+    class More(Late):
+        more: int = 7
+
+    assert More("a", more=8).more == 8
+    assert More("a") == More("a")
+    assert More("a") != Late("a")
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        More("a").more = 9  # type: ignore[misc]
+    with pytest.raises(TypeError, match="cannot inherit non-frozen"):
+        dataclasses.dataclass(type("Open", (Late,), {}))

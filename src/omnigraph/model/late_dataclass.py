@@ -3,7 +3,8 @@
 The standard decorator compiles six methods for every frozen class that is imported. A short command imports some three
 hundred such classes and uses a few dozen of them: compiling was a third of its time. This one is the same decorator to
 type checkers and to its users; for frozen classes with slots it compiles the constructor, equality and the hash at the
-first call of each, and shares the other methods. Every other kind of class goes to the standard decorator.
+first call of each, and shares the other methods. Every other kind of class, and what inherits from a dataclass, goes to
+the standard decorator.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ else:
         """`dataclasses.dataclass`, and late where the class is frozen and has slots."""
         if cls is None:
             return lambda cls: dataclass(cls, **options)
-        if options.get("frozen") and options.get("slots") and options.keys() <= {"frozen", "slots", "kw_only"}:
+        is_plain = options.keys() <= {"frozen", "slots", "kw_only"}
+        inherits = any(map(dataclasses.is_dataclass, cls.__bases__))
+        if is_plain and not inherits and options.get("frozen") and options.get("slots"):
             return _late(cls, options.get("kw_only", False))
         return dataclasses.dataclass(cls, **options)
 
@@ -32,6 +35,7 @@ def _late(cls: Class, kw_only: bool) -> Class:
     cls.__doc__ = cls.__doc__ or cls.__name__  # else the standard decorator describes a constructor that is not there
     written = {name for name, value in vars(cls).items() if value is not None}  # an own __eq__ leaves None for __hash__
     made: Any = dataclasses.dataclass(init=False, repr=False, eq=False, slots=True, kw_only=kw_only)(cls)
+    made.__dataclass_params__.frozen = True  # what inherits from it must be so too
     methods = {
         "__init__": _at_first_call(made, "__init__", _init),
         "__eq__": _at_first_call(made, "__eq__", _eq),
