@@ -137,6 +137,18 @@ def test_the_first_question_builds_nothing(storage: GraphStorage, maps: KeyMaps)
     assert maps.present(table, ["a"]) == set()
 
 
+def test_the_first_question_about_a_fork_is_answered_by_the_map_of_its_source(
+    storage: GraphStorage, maps: KeyMaps, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = committed(storage, stage_append(storage.tables.open(BASE), people(["a"])))
+    maps.present(table, ["a"])
+    maps.present(table, ["a"])
+    storage.lineages.create(PERSON.location, "fork", None, 2)
+    forked = storage.tables.open(replace(table.pin, lineage="fork"))
+    monkeypatch.setattr(key_map, "_scanner", None)
+    assert maps.present(forked, ["a", "b"]) == {"a"}
+
+
 def test_what_this_process_appended_is_never_read_back(
     storage: GraphStorage, maps: KeyMaps, monkeypatch: pytest.MonkeyPatch
 ) -> None:

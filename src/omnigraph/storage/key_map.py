@@ -180,7 +180,8 @@ class KeyMaps:
     def present(self, table: Table, ids: Sequence[str]) -> set[str] | None:
         """Which of these ids the table has; None when there is no map of it (yet): then scan.
 
-        The first question about a table never builds a map: a process that asks once is served better by the index.
+        The first question about a table never builds a map: a process that asks once is served better by the index. A
+        fork takes over what is known of the table that it was cut from.
         """
         known = self._map_of(table)
         if known is None:
@@ -192,14 +193,13 @@ class KeyMaps:
 
     def _map_of(self, table: Table) -> KeyMap | None:
         with self._lock:
-            known = self._maps.get(table.uri)
+            known, base = self._maps.get(table.uri), self._maps.get(table.base_uri)
             if known is None:
-                if table.uri not in self._asked:
+                if base is None and table.uri not in self._asked:
                     self._asked[table.uri] = None
                     if len(self._asked) > ANNOUNCED_MAX:
                         self._asked.popitem(last=False)
                     return None
-                base = self._maps.get(table.base_uri)
                 known = self._maps[table.uri] = KeyMap() if base is None else _copied(base)
             self._maps.move_to_end(table.uri)
             return known
