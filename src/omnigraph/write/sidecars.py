@@ -15,7 +15,6 @@ from typing import Any
 from omnigraph.model.errors import Json, RecoveryRequired
 from omnigraph.model.identifiers import MAIN
 from omnigraph.model.late_dataclass import dataclass
-from omnigraph.model.pretty_json import pretty
 from omnigraph.storage import HeadIs, Lineage, Point, reach
 from omnigraph.storage.layout import RECOVERY
 from omnigraph.storage.objects import ObjectStore
@@ -158,7 +157,7 @@ def encode(sidecar: Sidecar) -> bytes:
     }
     members |= {name: value for name, value in optional.items() if value}
     members |= {name: value for name, value in sidecar.extra.items() if name != "py"}
-    return pretty(members).encode()
+    return json.dumps(members, indent=2, ensure_ascii=False).encode()
 
 
 def _pin_members(pin: SidecarPin) -> dict[str, Json]:
