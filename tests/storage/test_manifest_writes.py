@@ -166,22 +166,48 @@ def test_the_state_after_a_swap_equals_a_fresh_read_and_knows_its_head(storage: 
         assert loaded.head_place.rows == fresh.handle.get_fragment(loaded.head_place.fragment_id).to_table()
 
 
-def test_the_first_publish_of_a_branch_and_a_handoff_are_merged(storage: GraphStorage) -> None:
+@pytest.mark.parametrize("second", ["first", "merge"])
+@pytest.mark.parametrize("first", ["first", "merge"])
+def test_of_two_first_publishes_on_a_branch_the_second_loses(storage: GraphStorage, first: str, second: str) -> None:
     write_pair(storage)
     Graph(storage).create_branch("fresh")
-    fresh = storage.manifest.load("fresh")
-    assert not only_moves_head("fresh", rows_of(plan("a", "fresh"), fresh)[1], fresh.state), "there is no head row yet"
+    base = storage.manifest.load("fresh")
+    assert "fresh" not in base.state.heads
+    ways = {"first": by_swap, "merge": by_merge}
+    ways[first](storage.manifest, base, rows_of(plan("first", "fresh"), base)[1])
+    with pytest.raises(CommitLost):
+        ways[second](storage.manifest, base, rows_of(plan("second", "fresh"), base)[1])
+    after = open_storage(storage.root.uri).manifest.load("fresh")
+    assert after.version == base.version + 1
+    assert after.state.head is not None
+    assert after.state.head.actor_id == "first"
+
+
+def test_the_first_publish_of_a_branch_adds_its_rows_and_the_second_goes_on_from_there(storage: GraphStorage) -> None:
+    write_pair(storage)
+    Graph(storage).create_branch("fresh")
+    base = storage.manifest.load("fresh")
+    first = publish(storage.manifest, plan("a", "fresh"))
+    assert first.manifest.handle.fragment_ids() - base.handle.fragment_ids() == {first.manifest.head_place.fragment_id}  # type: ignore[union-attr]
+    rows = first.manifest.handle.to_table(columns=["object_id", "_rowid", "_row_created_at_version"]).to_pylist()
+    assert len({row["_rowid"] for row in rows}) == len(rows) == base.handle.count_rows() + 2
+    first.manifest.handle.validate()
+    second = publish(storage.manifest, plan("b", "fresh"))
+    assert first.manifest.head_place.fragment_id in {*first.manifest.handle.fragment_ids()} - {  # type: ignore[union-attr]
+        *second.manifest.handle.fragment_ids()
+    }
+    assert open_storage(storage.root.uri).manifest.load("fresh").state == second.manifest.state
+    assert storage.manifest.load().state == open_storage(storage.root.uri).manifest.load().state
+
+
+def test_a_handoff_is_merged(storage: GraphStorage) -> None:
+    write_pair(storage)
     main = storage.manifest.load()
     newest = main.state.newest["node:Person"]
     moved: TableVersion = replace(newest, table_branch="elsewhere")
     rows = rows_of(PublishPlan(changes=(moved,), lineage=Lineage()), main)[1]
     assert not only_moves_head("main", rows, main.state), "a published row is replaced"
     assert storage.manifest.commit(main, rows).state.newest["node:Person"].table_branch == "elsewhere"
-    first = publish(storage.manifest, plan("a", "fresh"))
-    assert first.manifest.state.heads["fresh"].head_commit_id == first.commit.commit_id
-    second = publish(storage.manifest, plan("b", "fresh"))
-    assert second.manifest.head_place is not None
-    assert open_storage(storage.root.uri).manifest.load("fresh").state == second.manifest.state
 
 
 @pytest.mark.parametrize("way", ["growing", "marking"])

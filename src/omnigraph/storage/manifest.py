@@ -41,6 +41,7 @@ from omnigraph.storage.manifest_writes import (
     find_head,
     merge_rows,
     only_moves_head,
+    stage_first,
     stage_swap,
     swap_head,
 )
@@ -186,6 +187,8 @@ class ManifestStore:
         if not only_moves_head(base.branch, rows, base.state):
             return None
         with translated(self._root.join(self._path(base.branch))):
+            if base.branch not in base.state.heads:
+                return StagedRows(base, tuple(rows), stage_first(base.handle, rows, self._root.lance_options))
             place = base.head_place or find_head(base.handle, base.branch)
             if place is None:
                 return None
@@ -212,11 +215,10 @@ class ManifestStore:
 
     def _swap(self, base: LoadedManifest, rows: Sequence[ManifestRow], staged: StagedSwap) -> LoadedManifest:
         swapped = swap_head(base.handle, staged, self._root.lance_options)
-        self._sync(base.handle, swapped.handle, staged.operation)
+        self._sync(base.handle, swapped.handle, staged.created)
         if swapped.handle.version != base.version + 1:
             return self._after(base, swapped.handle, rows)
-        gone = set(staged.operation.removed_fragment_ids)
-        kept = (fragment for fragment in base.fragments if fragment[0] not in gone)
+        kept = (fragment for fragment in base.fragments if fragment[0] not in staged.removed)
         return LoadedManifest(
             base.branch,
             base.identifier,

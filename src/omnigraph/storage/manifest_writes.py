@@ -1,4 +1,4 @@
-"""How rows get into `__manifest`: two ways that both lose when another publish was first, and never land twice.
+"""How rows get into `__manifest`: three ways that all lose when another publish was first, and never land twice.
 
 `merge_rows` is Lance's merge-insert, the only call that compares and swaps single rows by their key. It plans a join of
 the whole table: 6 to 9 ms, growing with the rows and with 0.3 ms per fragment.
@@ -10,6 +10,9 @@ compared and swapped, in 2 to 3 ms whatever the length of history. A fragment th
 small, is not marked but replaced: the new one takes its rows along. That saves the file with the mark, and fragments
 stay few. Rows that are written again have new row ids: to keep the old ones, Lance would look them up among all rows,
 and nothing names rows of `__manifest` by their ids.
+
+`stage_first` is for the first publish of a branch, which has no head row to swap: Lance is given the list of all
+fragments, the new one at its end, and refuses it after any other commit whatever.
 """
 
 from __future__ import annotations
@@ -58,9 +61,12 @@ class HeadPlace:
 
 @dataclass(frozen=True, slots=True)
 class StagedSwap:
-    """A new fragment on disk, without its number: what nothing refers to yet."""
+    """A new fragment on disk that nothing refers to yet."""
 
     operation: Any
+    created: Any
+    """An operation that names the files that were written, and no others."""
+    removed: frozenset[int]
     rows: pa.Table
     head_offset: int
 
@@ -86,9 +92,9 @@ def merge_rows(handle: Dataset, rows: Sequence[ManifestRow]) -> None:
 
 
 def only_moves_head(branch: str, rows: Sequence[ManifestRow], state: ManifestState) -> bool:
-    """True when the rows replace the head row of this branch and are new otherwise: then `swap_head` may write them."""
+    """True when all rows are new, but for the head row of this branch: then `swap_head` may write them."""
     heads = [row for row in rows if isinstance(row, GraphHead)]
-    if [row.branch for row in heads] != [branch] or branch not in state.heads:
+    if [row.branch for row in heads] != [branch]:
         return False
     others = {row.object_id for row in rows if not isinstance(row, GraphHead)}
     return len(others) == len(rows) - 1 and not any(_is_known(row, state) for row in rows if row is not heads[0])
@@ -135,8 +141,27 @@ def stage_swap(
         new_fragments=written.operation.fragments,
         update_mode="rewrite_rows",
     )
-    head_offset = next(at for at, row in enumerate(rows) if isinstance(row, GraphHead))
-    return StagedSwap(operation, content, content.num_rows - len(rows) + head_offset)
+    removed = frozenset(operation.removed_fragment_ids)
+    return StagedSwap(operation, operation, removed, content, content.num_rows - len(rows) + _head_offset(rows))
+
+
+def stage_first(
+    handle: Dataset, rows: Sequence[ManifestRow], storage_options: dict[str, str] | None = None
+) -> StagedSwap:
+    """Writes the file of rows that are all new, the head row too."""
+    content = encode(rows)
+    written: Any = write_fragments(
+        content, handle, mode="append", return_transaction=True, storage_options=storage_options
+    )
+    known = [fragment.metadata for fragment in handle.get_fragments()]
+    (fragment,) = written.operation.fragments
+    fragment.id = 1 + max(each.id for each in known)  # the newest fragment is always there: its number was never used
+    operation = LanceOperation.Merge([*known, fragment], handle.lance_schema)
+    return StagedSwap(operation, written.operation, frozenset(), content, _head_offset(rows))
+
+
+def _head_offset(rows: Sequence[ManifestRow]) -> int:
+    return next(at for at, row in enumerate(rows) if isinstance(row, GraphHead))
 
 
 def _rows_beside_head(place: HeadPlace) -> pa.Table | None:
