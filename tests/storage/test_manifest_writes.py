@@ -89,6 +89,18 @@ def test_a_swap_after_a_compaction_loses_instead_of_being_rebased(storage: Graph
         by_swap(storage.manifest, base, rows_of(plan("late"), base)[1])
 
 
+def test_a_first_publish_after_a_compaction_loses_too(storage: GraphStorage) -> None:
+    for _ in range(3):
+        write_pair(storage)
+        storage.manifest.forget("main")  # so that each leaves a fragment of its own
+    Graph(storage).create_branch("fresh")
+    base = storage.manifest.load("fresh")
+    compacted = open_storage(storage.root.uri, durability="os").manifest.compact(base)
+    assert compacted.version > base.version
+    with pytest.raises(CommitLost):
+        by_swap(storage.manifest, base, rows_of(plan("late", "fresh"), base)[1])
+
+
 def test_of_many_threads_on_one_base_one_wins_each_round(storage: GraphStorage) -> None:
     for number in range(6):
         base = storage.manifest.load()
