@@ -49,7 +49,9 @@ class HandedOver:
     def begin(cls, root: Root, schema: AcceptedSchema, to_records: ToRecords, name: str, *, patch: bool) -> HandedOver:
         load_id = handed_over_id()
         plan = ReadPlan(schema.catalog, load_id, time.time_ns() // 1_000_000, patch, False, MAX_ERRORS_DEFAULT)
-        return cls(StagingFiles(root, load_id), plan, schema.ir_hash, to_records, name)
+        files = StagingFiles(root, load_id)
+        files.allow_work()
+        return cls(files, plan, schema.ir_hash, to_records, name)
 
     def spill(self, partition: int, batches: Iterator[pa.RecordBatch]) -> DecodeReceipt:
         """In a task: its rows to the staging area. Nobody looks at them unless this attempt's receipt comes home."""

@@ -20,7 +20,7 @@ from omnigraph.pipeline.handed_over import HandedOver, StagedSource
 from omnigraph.pipeline.spill import DecodeReceipt
 from omnigraph.spark import options as chosen
 from omnigraph.storage import open_storage, parse_root
-from omnigraph.storage.layout import STAGING
+from omnigraph.storage.staging_area import StagingArea
 from omnigraph.write import ValidationFailed
 from omnigraph.write.tabular import BatchReader, TypeMapping, bind, read_mappings
 from omnigraph.write.tabular.mapping import with_type
@@ -123,7 +123,7 @@ class CommitWriter(DataSourceArrowWriter):
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         """After a failure of a task or of the commit."""
-        open_storage(self.uri).objects.delete_tree(f"{STAGING}/{self.load.files.load_id}")
+        StagingArea(open_storage(self.uri), self.load.files).remove()
 
 
 def _mapping(options: Mapping[str, str], catalog: Catalog) -> TypeMapping:

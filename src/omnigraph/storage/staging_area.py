@@ -68,8 +68,6 @@ class StagingFiles:
         if not self.root.is_local:
             yield
             return
-        if self.load_id.startswith(HANDED_OVER):  # no process of ours was there before
-            self.allow_work()
         with work_locks.at_work(self.uri(AT_WORK)):
             yield
 
