@@ -34,7 +34,7 @@ from omnigraph.storage.staging import (
     stage_overwrite,
     stage_upsert,
 )
-from omnigraph.storage.tables import IndexInfo, Table
+from omnigraph.storage.tables import IndexInfo, Table, TableIdentity
 
 __all__ = [
     "MANIFEST",
@@ -69,6 +69,7 @@ __all__ = [
     "StagedEffect",
     "StagedRows",
     "Table",
+    "TableIdentity",
     "TablePin",
     "TableRegistration",
     "TableTombstone",

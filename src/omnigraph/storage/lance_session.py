@@ -6,7 +6,9 @@ builds) opens its own with `open_for_change`; Lance would otherwise move a handl
 
 from __future__ import annotations
 
+import hashlib
 import os
+import re
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
@@ -74,6 +76,26 @@ def new_session() -> Any:
     return Session(index_cache_size_bytes=INDEX_CACHE_BYTES, metadata_cache_size_bytes=METADATA_CACHE_BYTES)
 
 
+_TRANSACTION_FILE = re.compile(rb"\d+-([0-9a-f-]{36})\.txn")
+
+
+class SharedHandle:
+    """A handle at a version, and the id of the transaction that made the version, once somebody asks for it."""
+
+    def __init__(self, handle: Dataset, transaction: str | None = None) -> None:
+        self.handle = handle
+        self._transaction = transaction
+
+    def transaction(self) -> str:
+        """Unique for all time, unlike paths and version numbers. Found in the manifest, which is in memory already."""
+        if self._transaction is None:
+            manifest = bytes(self.handle._ds.serialized_manifest())
+            named = _TRANSACTION_FILE.findall(manifest)
+            # A version that names no transaction (no release of ours wrote one) is known by its whole manifest.
+            self._transaction = named[-1].decode() if named else hashlib.sha256(manifest).hexdigest()
+        return self._transaction
+
+
 class Handles:
     """Read handles of one graph, keyed by (path, version). Thread-safe."""
 
@@ -81,25 +103,28 @@ class Handles:
         self._root = root
         self._session = session
         self._lock = threading.Lock()
-        self._by_version: OrderedDict[tuple[str, int], Dataset] = OrderedDict()
+        self._by_version: OrderedDict[tuple[str, int], SharedHandle] = OrderedDict()
 
     def at(self, path: str, version: int) -> Dataset:
         """The shared handle of a table at a version; opened once."""
+        return self.shared(path, version).handle
+
+    def shared(self, path: str, version: int) -> SharedHandle:
         key = (path, version)
         with self._lock:
             if key in self._by_version:
                 self._by_version.move_to_end(key)
                 return self._by_version[key]
-        handle = self.open_for_change(path, version)
-        self.keep(path, handle)
-        return handle
+        return self.keep(path, self.open_for_change(path, version))
 
-    def keep(self, path: str, handle: Dataset) -> None:
+    def keep(self, path: str, handle: Dataset, transaction: str | None = None) -> SharedHandle:
         """Shares a handle from now on, for example the one that a commit gave back. Nobody may move it any more."""
+        kept = SharedHandle(handle, transaction)
         with self._lock:
-            self._by_version[(path, int(handle.version))] = handle
+            self._by_version[(path, int(handle.version))] = kept
             if len(self._by_version) > HANDLES_MAX:
                 self._by_version.popitem(last=False)
+        return kept
 
     def newest_version(self, path: str, handle: Dataset) -> int:
         """The newest version of the lineage that this handle is of.

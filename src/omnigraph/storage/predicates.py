@@ -79,12 +79,16 @@ def one_of(column: str, values: Sequence[Value]) -> OneOf:
 def to_sql(predicate: Predicate, schema: pa.Schema) -> str:
     """The predicate as filter text for a table of this schema."""
     match predicate:
+        case Compare(column, operator, value) if value == 0 and pa.types.is_floating(_type(schema, column)):
+            return _beside_zero(identifier(column), operator)
         case Compare(column, operator, value):
             return f"{identifier(column)} {operator} {literal(value, _type(schema, column))}"
         case OneOf(_, ()):
             return "false"
         case OneOf(column, values):
             kind = _type(schema, column)
+            if 0 in values and pa.types.is_floating(kind):
+                values = (*values, 0.0, -0.0)
             return f"{identifier(column)} IN ({', '.join(literal(value, kind) for value in values)})"
         case Contains(column, text):
             return f"contains({identifier(column)}, {literal(text, pa.string())})"
@@ -96,6 +100,19 @@ def to_sql(predicate: Predicate, schema: pa.Schema) -> str:
             return _joined(" OR ", parts, schema) or "false"
         case Not(part):
             return f"(NOT ({to_sql(part, schema)}))"
+
+
+def _beside_zero(name: str, operator: Operator) -> str:
+    """A comparison with zero. To Lance -0.0 is another number below 0.0; to everybody else they are one."""
+    match operator:
+        case "=":
+            return f"{name} IN (-0.0, 0.0)"
+        case "!=":
+            return f"{name} NOT IN (-0.0, 0.0)"
+        case "<" | ">=":
+            return f"{name} {operator} -0.0"
+        case _:
+            return f"{name} {operator} 0.0"
 
 
 def _joined(word: str, parts: tuple[Predicate, ...], schema: pa.Schema) -> str:

@@ -54,7 +54,7 @@ class TableCommits:
             if durable and not sync_commit(new, effect.transaction.operation):
                 sync_version(handle, new)
             row_count = int(new.count_rows())
-        self._handles.keep(pin.path, new)
+        self._handles.keep(pin.path, new, effect.transaction_id)
         reach(Point.TABLE_COMMITTED)
         return published_version(effect, row_count, self._root)
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 from omnigraph.model.errors import HistoricalVersionReclaimed
 from omnigraph.model.late_dataclass import dataclass
 from omnigraph.storage.lance_errors import Fault, classify, translate, translated
-from omnigraph.storage.lance_session import Dataset, Handles
+from omnigraph.storage.lance_session import Handles, SharedHandle
 from omnigraph.storage.manifest_state import TablePin
 from omnigraph.storage.predicates import Predicate, to_sql
 
@@ -27,13 +27,42 @@ class IndexInfo:
     rows_indexed: int
 
 
+@dataclass(frozen=True, slots=True)
+class TableIdentity:
+    """Which rows, in terms that never come again.
+
+    Names, paths and version numbers do: a branch is deleted and made again, a graph is copied and both go on, a folder
+    is removed and a new graph is made in its place. The transaction that made a version is unique for all time.
+    """
+
+    uri: str
+    """The address of the table, whatever lineage: two copies of a graph are kept apart, for one of them may go."""
+    location: str
+    lineage: str | None
+    version: int
+    transaction: str
+
+    @property
+    def content(self) -> tuple[str, str | None, int, str]:
+        """What decides the rows; the same in every copy of a graph that has them."""
+        return self.location, self.lineage, self.version, self.transaction
+
+
 class Table:
     """One version of one table. Immutable and safe to share between threads."""
 
-    def __init__(self, pin: TablePin, handle: Dataset, uri: str) -> None:
+    def __init__(self, pin: TablePin, shared: SharedHandle, uri: str) -> None:
         self.pin = pin
         self.uri = uri
-        self._handle = handle
+        self._shared = shared
+        self._handle = shared.handle
+
+    @property
+    def identity(self) -> TableIdentity:
+        """What anything that is remembered of these rows is remembered by."""
+        with translated(self.uri):
+            transaction = self._shared.transaction()
+        return TableIdentity(self.base_uri, self.pin.location, self.pin.lineage, self.version, transaction)
 
     @property
     def base_uri(self) -> str:
@@ -139,12 +168,12 @@ class Tables:
         """The table at exactly the version that the pin names; never "the newest"."""
         uri = f"{self._root_uri}/{pin.path}"
         try:
-            handle = self._handles.at(pin.path, pin.version)
+            shared = self._handles.shared(pin.path, pin.version)
         except (OSError, ValueError, RuntimeError) as error:
             if classify(error) is Fault.MISSING:
                 raise HistoricalVersionReclaimed(uri, pin.version) from error
             raise translate(error, uri) from error
-        return Table(pin, handle, uri)
+        return Table(pin, shared, uri)
 
     def head_version(self, pin: TablePin) -> int:
         """The newest version of the pin's lineage, published or not."""
