@@ -45,6 +45,8 @@ _PYTHON: dict[CmpOp, Callable[[Any, Any], bool]] = {
 
 def compare(left: Operand, op: CmpOp, right: Operand, length: int) -> Mask:
     """Where `left op right` is TRUE."""
+    if any(isinstance(side, pa.Scalar) and not side.is_valid for side in (left, right)):
+        return np.zeros(length, np.bool_)  # beside NULL, whose type may be any, nothing is TRUE
     if op == "contains":
         return _contains(left, right, length)
     left, right = comparable(left), comparable(right)
@@ -83,6 +85,8 @@ def is_member(value: Operand, members: list[Any], length: int) -> Mask:
     kept = [fitting for fitting in (fit(member, value.type) for member in members) if fitting is not None]
     if isinstance(value, pa.Scalar):
         return np.full(length, value.is_valid and value.as_py() in kept, np.bool_)
+    if pa.types.is_floating(value.type) and 0.0 in kept:
+        kept += [0.0, -0.0]  # one number, which Arrow tells apart here
     return true_mask(pc.is_in(value, value_set=pa.array(kept, value.type)), length)
 
 

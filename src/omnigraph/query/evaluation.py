@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +15,6 @@ from omnigraph.language.query.ir import (
     Expr,
     Filter,
     Fuzzy,
-    InList,
     Literal,
     MatchText,
     Nearest,
@@ -30,8 +28,9 @@ from omnigraph.language.query.ir import (
 from omnigraph.language.query.params import BoundParams
 from omnigraph.model.errors import Internal
 from omnigraph.model.identifiers import EntityKind
-from omnigraph.query.comparisons import Operand, compare, is_member, repeated
-from omnigraph.query.constants import beside, constant, scalar
+from omnigraph.query.comparisons import Operand, repeated
+from omnigraph.query.conditions import holds
+from omnigraph.query.constants import constant, scalar
 from omnigraph.query.entities import Entities
 from omnigraph.query.frames import Frame, Mask, Rows
 from omnigraph.query.limits import Guard
@@ -142,41 +141,15 @@ class Evaluation:
     def holds(self, condition: Condition, frame: Frame) -> Mask:
         """Where the condition is TRUE."""
         match condition:
-            case NullTest(value=value, negated=negated):
-                nulls = self._null_mask(value, frame)
-                return ~nulls if negated else nulls
-            case InList(value=value, members=(Literal() | Param()) as members):
-                listed: Any = beside(constant(members, self.bound), value)
-                return is_member(self.values(value, frame), listed or [], frame.length)
-            case InList(value=value, members=members):
-                sides = self._side(members, value, frame), self._side(value, members, frame)
-                return compare(sides[0], "contains", sides[1], frame.length)
+            case NullTest(value=Variable(name=name), negated=negated):
+                missing: Mask = frame.columns[name] < 0
+                return ~missing if negated else missing
             case Filter(left=Variable(name=one), op="eq", right=Variable(name=other)) if self._same_type(one, other):
                 left, right = frame.columns[one], frame.columns[other]
                 same: Mask = (left == right) & (left >= 0)
                 return same
-            case Filter(left=left_expr, op=op, right=right_expr):
-                left_side, right_side = (
-                    self._side(left_expr, right_expr, frame),
-                    self._side(right_expr, left_expr, frame),
-                )
-                return compare(left_side, op, right_side, frame.length)
-
-    def _side(self, expr: Expr, other: Expr, frame: Frame) -> Operand:
-        """One side of a comparison; a constant as the other side wants it."""
-        if isinstance(expr, Literal | Param):
-            return scalar(beside(constant(expr, self.bound), other), expr.type)
-        return self.values(expr, frame)
-
-    def _null_mask(self, value: Expr, frame: Frame) -> Mask:
-        if isinstance(value, Variable):
-            missing: Mask = frame.columns[value.name] < 0
-            return missing
-        values = self.values(value, frame)
-        if isinstance(values, pa.Scalar):
-            return np.full(frame.length, not values.is_valid, np.bool_)
-        mask: Mask = values.is_null().to_numpy(zero_copy_only=False)
-        return mask
+            case _:
+                return holds(condition, lambda expr: self.values(expr, frame), self.bound, frame.length)
 
     def _same_type(self, one: str, other: str) -> bool:
         return self._types[one] == self._types[other]

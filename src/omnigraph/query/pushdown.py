@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pyarrow as pa
@@ -13,7 +14,7 @@ from omnigraph.model.types import Scalar
 from omnigraph.model.values import canonical_text
 from omnigraph.query.comparisons import fit
 from omnigraph.query.constants import beside, constant
-from omnigraph.storage import AnyOf, Compare, Contains, IsNull, Not, OneOf, Predicate
+from omnigraph.storage import All, AnyOf, Compare, Contains, IsNull, Not, OneOf, Predicate
 from omnigraph.storage.arrow_types import arrow_type
 
 _SWAPPED = {"eq": "eq", "ne": "ne", "lt": "gt", "gt": "lt", "le": "ge", "ge": "le"}
@@ -40,7 +41,7 @@ def key_values(condition: Condition, variable: str, node: NodeType, bound: Bound
         return None
     if access.type.scalar is Scalar.STRING:
         return [each for each in values if each is not None]
-    fitting = _fitting(values, access)
+    fitting = [each for each in _fitting(values, access) if not isinstance(each, float) or math.isfinite(each)]
     return [canonical_text(each, access.type) for each in fitting]
 
 
@@ -69,7 +70,18 @@ def predicate_of(condition: Condition, variable: str, schema: pa.Schema, bound: 
     fitting = _fitting([value], access)
     if not fitting:
         return _NOTHING if op == "eq" else None
-    return Compare(access.property, _SIGNS[op], fitting[0])
+    return _compare(access, op, fitting[0])
+
+
+def _compare(access: PropAccess, op: str, value: Any) -> Predicate:
+    """The table puts NaN above and below all numbers; to us it is beside them, and no order holds."""
+    test = Compare(access.property, _SIGNS[op], value)
+    if not access.type.scalar.is_float or op in ("eq", "ne"):
+        return test
+    bound = (
+        Compare(access.property, "<=", math.inf) if op in ("gt", "ge") else Compare(access.property, ">=", -math.inf)
+    )
+    return All((test, bound))
 
 
 def _sides(condition: Condition, bound: BoundParams) -> tuple[PropAccess, str, Any] | None:

@@ -1,115 +1,85 @@
-"""Conditions of mutations: exact three-valued evaluation on a row, and the part that a table can answer by itself."""
+"""Conditions of mutations: what they select, by the rules of queries, and what a table can answer by itself."""
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pyarrow as pa
 
 from omnigraph.language import BoundParams
-from omnigraph.language.query.ir import Condition, Expr, Filter, InList, Literal, NullTest, Param, PropAccess
-from omnigraph.language.query.literals import DateLit, DateTimeLit, ListLit, LiteralValue, NullLit
+from omnigraph.language.query.ir import ROW, Condition, Expr, Filter, InList, Literal, NullTest, Param, PropAccess
 from omnigraph.model.errors import Internal
-from omnigraph.model.types import INTEGER_BOUNDS, PropType, Scalar
-from omnigraph.model.values import parse_date, parse_datetime, to_single
-from omnigraph.storage import Compare, Predicate
+from omnigraph.query.comparisons import Operand
+from omnigraph.query.conditions import holds
+from omnigraph.query.constants import constant, scalar
+from omnigraph.query.frames import Mask
+from omnigraph.query.pushdown import predicate_of
+from omnigraph.storage import Predicate
+from omnigraph.write.stored_rows import Row
 
-_COMPARE: dict[str, Callable[[Any, Any], bool]] = {
-    "eq": operator.eq,
-    "ne": operator.ne,
-    "gt": operator.gt,
-    "lt": operator.lt,
-    "ge": operator.ge,
-    "le": operator.le,
-}
-_SQL = {"eq": "=", "ne": "!=", "gt": ">", "lt": "<", "ge": ">=", "le": "<="}
 _ENDPOINTS = {"from": "src", "to": "dst"}
 
 
 def column_of(name: str) -> str:
-    """The column behind a name that a mutation uses: the endpoints of an edge are `src` and `dst` on disk."""
+    """The column behind a name that a mutation of edges uses: their endpoints are `src` and `dst` on disk."""
     return _ENDPOINTS.get(name, name)
 
 
-def plain(literal: LiteralValue) -> Any:
-    """A literal as a Python value; dates become the numbers that are stored."""
-    match literal:
-        case NullLit():
-            return None
-        case DateLit(text):
-            return parse_date(text)
-        case DateTimeLit(text):
-            return parse_datetime(text)
-        case ListLit(items):
-            return [plain(item) for item in items]
-        case _:
-            return literal.value
+def selected(condition: Condition, batch: pa.RecordBatch, params: BoundParams) -> Mask:
+    """The rows of a batch for which the condition is TRUE. The batch has at least the columns that it looks at."""
+
+    def values(expr: Expr) -> Operand:
+        match expr:
+            case PropAccess(property=name):
+                return batch.column(name)
+            case Literal() | Param():
+                return scalar(constant(expr, params), expr.type)
+            case _:
+                raise Internal(f"a mutation cannot evaluate {type(expr).__name__}")
+
+    return holds(_on_disk(condition), values, params, batch.num_rows)
 
 
-def matches(condition: Condition, row: Mapping[str, Any], params: BoundParams) -> bool:
-    """True when the condition is TRUE for the row. UNKNOWN, which NULL gives, is not TRUE."""
-    match condition:
-        case Filter(left, op, right):
-            one, other = _value(left, row, params), _value(right, row, params)
-            if one is None or other is None:
-                return False
-            return _COMPARE[op](*_single_sided(left, right, one, other))
-        case NullTest(value, negated):
-            return (_value(value, row, params) is None) != negated
-        case InList(value, members):
-            one, several = _value(value, row, params), _value(members, row, params)
-            return one is not None and several is not None and one in several
+def selected_rows(condition: Condition, rows: Sequence[Row], schema: pa.Schema, params: BoundParams) -> list[Row]:
+    """Those of these rows, which are values as they are stored, for which the condition is TRUE."""
+    names = columns_in(condition)
+    looked_at = pa.schema([schema.field(name) for name in names])
+    columns = [pa.array([row[name] for row in rows], field.type) for name, field in zip(names, looked_at, strict=True)]
+    batch = pa.RecordBatch.from_arrays(columns, schema=looked_at)
+    return [rows[place] for place in selected(condition, batch, params).nonzero()[0].tolist()]
 
 
-def pushed(condition: Condition, params: BoundParams) -> Predicate | None:
-    """The same condition as a filter of the table, or None where only `matches` is exact."""
-    if not isinstance(condition, Filter) or condition.op not in _SQL or not isinstance(condition.left, PropAccess):
-        return None
-    value = _value(condition.right, {}, params)
-    if value is None or not _is_exact(value, condition.left.type):
-        return None
-    return Compare(column_of(condition.left.property), _SQL[condition.op], value)  # type: ignore[arg-type]
+def pushed(condition: Condition, schema: pa.Schema, params: BoundParams) -> Predicate | None:
+    """The same condition as a filter of the table, or None where only `selected` is exact."""
+    return predicate_of(_on_disk(condition), ROW, schema, params)
 
 
 def columns_in(condition: Condition) -> list[str]:
     """The columns that a condition looks at."""
-    match condition:
+    stored = _on_disk(condition)
+    match stored:
         case Filter(left, _, right):
             sides: tuple[Expr, ...] = (left, right)
         case NullTest(value, _):
             sides = (value,)
         case InList(value, members):
             sides = (value, members)
-    return sorted({column_of(side.property) for side in sides if isinstance(side, PropAccess)})
+    return sorted({side.property for side in sides if isinstance(side, PropAccess)})
 
 
-def _value(expr: Expr, row: Mapping[str, Any], params: BoundParams) -> Any:
-    match expr:
-        case PropAccess(property=name):
-            return row[column_of(name)]
-        case Param(name=name):
-            return plain(params[name])
-        case Literal(value=value):
-            return plain(value)
-        case _:
-            raise Internal(f"a mutation cannot evaluate {type(expr).__name__}")
+def _on_disk(condition: Condition) -> Condition:
+    """The condition with the names of columns in it."""
+    match condition:
+        case Filter(left, op, right):
+            return Filter(_stored(left), op, _stored(right))
+        case NullTest(value, negated):
+            return NullTest(_stored(value), negated)
+        case InList(value, members):
+            return InList(_stored(value), _stored(members))
 
 
-def _single_sided(left: Expr, right: Expr, one: Any, other: Any) -> tuple[Any, Any]:
-    """Against an F32 property the other side is rounded to F32 first, so that `ratio = 0.1` finds a stored 0.1."""
-    if isinstance(left, PropAccess) and left.type.scalar is Scalar.F32:
-        return one, to_single(float(other))
-    if isinstance(right, PropAccess) and right.type.scalar is Scalar.F32:
-        return to_single(float(one)), other
-    return one, other
-
-
-def _is_exact(value: Any, kind: PropType) -> bool:
-    """True when the table compares this value without rounding it."""
-    scalar = kind.scalar
-    if scalar in INTEGER_BOUNDS:
-        low, high = INTEGER_BOUNDS[scalar]
-        return isinstance(value, int) and not isinstance(value, bool) and low <= value <= high
-    if scalar is Scalar.F64:
-        return isinstance(value, float) or (isinstance(value, int) and int(float(value)) == value)
-    return scalar in (Scalar.STRING, Scalar.BOOL, Scalar.DATE, Scalar.DATETIME) and not kind.is_list
+def _stored(expr: Expr) -> Expr:
+    if isinstance(expr, PropAccess) and expr.entity == "edge":
+        return replace(expr, property=column_of(expr.property))
+    return expr

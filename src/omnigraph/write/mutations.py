@@ -20,13 +20,14 @@ from omnigraph.model.identifiers import TableKey, new_ulid
 from omnigraph.model.late_dataclass import dataclass
 from omnigraph.model.types import PropType
 from omnigraph.model.values import canonical_text, coerce_json, coerce_text, node_id
+from omnigraph.query.constants import plain
 from omnigraph.storage import AnyOf, GraphStorage, OneOf, Predicate, Table, TablePin
 from omnigraph.storage.arrow_types import table_schema
 from omnigraph.write.blob_values import managed_blob
 from omnigraph.write.changes import ChangeMode, ChangeSet, TableChange
-from omnigraph.write.conditions import column_of, columns_in, matches, plain, pushed
+from omnigraph.write.conditions import column_of, columns_in, pushed, selected, selected_rows
 from omnigraph.write.embedding import embedded_values
-from omnigraph.write.stored_rows import Row, read_whole_rows, rows_of
+from omnigraph.write.stored_rows import Row, read_whole_rows
 from omnigraph.write.violations import Violation, refuse
 
 MUTATION_ROWS_MAX = 8192
@@ -166,15 +167,14 @@ class MutationRun:
         for row in self._committed_rows(entity, condition, None):
             if row["id"] not in written:
                 yield row
-        for row in list(written.values()):
-            if matches(condition, row, self._params):
-                yield row
+        if written:
+            yield from selected_rows(condition, list(written.values()), table_schema(entity), self._params)
 
     def _committed_rows(
         self, entity: NodeType | EdgeType, condition: Condition, columns: list[str] | None
     ) -> Iterator[Row]:
         table = self._table(entity.table_key)
-        predicate = pushed(condition, self._params)
+        predicate = pushed(condition, table.schema, self._params)
         if predicate is None:
             ids = self._ids_by_looking(table, condition)
             predicate = AnyOf(
@@ -192,7 +192,7 @@ class MutationRun:
         columns = ["id", *(name for name in columns_in(condition) if name != "id")]
         ids = []
         for batch in table.scan(columns):
-            ids += [row["id"] for row in rows_of(batch) if matches(condition, row, self._params)]
+            ids += batch.column("id").filter(pa.array(selected(condition, batch, self._params))).to_pylist()
         return ids
 
     # --- results ------------------------------------------------------------------------------------------
