@@ -13,7 +13,19 @@ import pyarrow.compute as pc
 from omnigraph.language.query.ir import Aggregate, Expr, PropAccess, QueryIR, Rank, Variable
 from omnigraph.model.late_dataclass import dataclass
 from omnigraph.query.evaluation import Evaluation
-from omnigraph.query.frames import Frame, Mask, Positions, Rows, Weights, distinct, frame_sum_is_exact
+from omnigraph.query.frames import (
+    WEIGHT_MAX,
+    Frame,
+    Mask,
+    Positions,
+    Rows,
+    Weights,
+    countable,
+    distinct,
+    frame_sum_is_exact,
+    summed,
+    summed_runs,
+)
 from omnigraph.query.identity import entity_variable, identities, is_nested, restored
 from omnigraph.query.mentions import is_row_count, variables_of
 from omnigraph.storage.arrow_types import arrow_type
@@ -73,12 +85,8 @@ class Buckets:
                 return np.bincount(self.codes, minlength=self.groups)
             weights = np.diff(np.append(self.starts, self.length))
         elif self.starts is not None:
-            weights = np.add.reduceat(weights, self.starts, dtype=np.int64)
-        if frame_sum_is_exact(weights):
-            return np.bincount(self.codes, weights=weights, minlength=self.groups).astype(np.int64)
-        totals = np.zeros(self.groups, np.int64)
-        np.add.at(totals, self.codes, weights)
-        return totals
+            weights = summed_runs(weights, self.starts)
+        return summed(self.codes, weights, self.groups)
 
     def sums(self, numbers: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
         if self.starts is not None:
@@ -282,13 +290,13 @@ class Grouping:
         return GroupedTable(finished, best, table.num_rows)
 
     def _combined(self, names: list[str]) -> pa.Table:
-        whole = pa.concat_tables(self._partials, promote_options="permissive")
+        whole = _with_wide_counts(pa.concat_tables(self._partials, promote_options="permissive"))
         folds = [(name, self._fold(name)) for name in whole.column_names if name not in names]
         if not names:
             folded = {name: getattr(pc, func)(whole[name]) for name, func in folds}
-            return pa.table({name: pa.repeat(value, 1) for name, value in folded.items()})
+            return _with_plain_counts(pa.table({name: pa.repeat(value, 1) for name, value in folded.items()}))
         grouped = whole.group_by(names, use_threads=False).aggregate(folds)
-        return grouped.rename_columns([*names, *(name for name, _ in folds)])
+        return _with_plain_counts(grouped.rename_columns([*names, *(name for name, _ in folds)]))
 
     def _fold(self, name: str) -> str:
         """How the partial values of a column become one."""
@@ -355,6 +363,22 @@ class Grouping:
 
 
 # --- parts ------------------------------------------------------------------------------------------------
+
+
+def _with_wide_counts(partials: pa.Table) -> pa.Table:
+    """With counts in a type that holds their sum, where 64 bits might not."""
+    for place, name in enumerate(partials.column_names):
+        if name.startswith("n") and pc.sum(partials[name].cast(pa.float64())).as_py() > WEIGHT_MAX:
+            partials = partials.set_column(place, name, partials[name].cast(_WIDE))
+    return partials
+
+
+def _with_plain_counts(groups: pa.Table) -> pa.Table:
+    for place, name in enumerate(groups.column_names):
+        if name.startswith("n") and groups.schema.field(place).type == _WIDE:
+            countable(int(pc.max(groups[name]).as_py()))
+            groups = groups.set_column(place, name, groups[name].cast(pa.int64()))
+    return groups
 
 
 def _distinct_pairs(codes: Codes, rows: Rows) -> pa.Table:

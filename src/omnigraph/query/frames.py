@@ -14,6 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from omnigraph.model.errors import ResourceLimitExceeded
 from omnigraph.model.late_dataclass import dataclass
 
 Rows = npt.NDArray[np.int32]
@@ -28,7 +29,7 @@ BYTES_PER_CELL = 4
 MARKS_SHARE = 64
 """Marks, one per row number, are laid out for at most so many times more of them than rows; else rows are sorted."""
 WEIGHT_MAX = 2**62
-"""Beyond it weights could overflow; nobody has met that many walks, but a wrong count would be worse than none."""
+"""No row and no sum of rows may weigh more: the query is refused, because a count that overflowed would be wrong."""
 
 
 class LateColumns(Mapping[str, Rows]):
@@ -151,7 +152,10 @@ class Frame:
     @property
     def total(self) -> int:
         """How many rows the frame stands for."""
-        return self.length if self.weights is None else int(self.weights.sum())
+        if self.weights is None:
+            return self.length
+        fits = _float_sum(self.weights) <= WEIGHT_MAX
+        return int(self.weights.sum()) if fits else sum(self.weights.tolist())
 
     def counts(self) -> Weights:
         return np.ones(self.length, np.int64) if self.weights is None else self.weights
@@ -190,7 +194,7 @@ def merged(frame: Frame, sizes: Mapping[str, int], *, weighs: bool) -> Frame:
     Worth it for at most one variable: then it is a mark or a count per row number; `sizes` says how many there are.
     """
     if not frame.columns:
-        return Frame(1, {}, np.array([frame.total], np.int64)) if frame.length else frame
+        return Frame(1, {}, np.array([countable(frame.total)], np.int64)) if frame.length else frame
     if len(frame.columns) > 1 or frame.length < 2:
         return frame
     ((name, column),) = frame.columns.items()
@@ -202,20 +206,50 @@ def merged(frame: Frame, sizes: Mapping[str, int], *, weighs: bool) -> Frame:
         return Frame(len(numbers), {name: numbers})
     if size > 16 * frame.length or (column < 0).any():
         numbers, places = np.unique(column, return_inverse=True)
-        return Frame(len(numbers), {name: numbers}, _summed(places, frame.weights, len(numbers)))
-    sums = _summed(column, frame.weights, size)
+        return Frame(len(numbers), {name: numbers}, summed(places, frame.weights, len(numbers)))
+    sums = summed(column, frame.weights, size)
     numbers = np.flatnonzero(sums).astype(np.int32)
     return Frame(len(numbers), {name: numbers}, sums[numbers])
 
 
-def _summed(places: npt.NDArray[np.integer], weights: Weights | None, size: int) -> Weights:
+def multiplied(weights: Weights | None, counts: Weights) -> Weights:
+    """Rows that became so many each."""
+    if weights is None or not len(weights):
+        return counts
+    if int(weights.max()) * int(counts.max()) > WEIGHT_MAX:
+        countable(int((weights.astype(np.float64) * counts).max()))
+    return weights * counts
+
+
+def summed(places: npt.NDArray[np.integer], weights: Weights | None, size: int) -> Weights:
+    """Per place, the weights of its rows, added up exactly; without weights each row counts once."""
     if weights is None:
         return np.bincount(places, minlength=size)
     if frame_sum_is_exact(weights):
         return np.bincount(places, weights=weights, minlength=size).astype(np.int64)
+    countable(int(np.bincount(places, weights=weights, minlength=size).max(initial=0)))
     sums = np.zeros(size, np.int64)
     np.add.at(sums, places, weights)
     return sums
+
+
+def summed_runs(weights: npt.NDArray[Any], starts: Positions) -> Weights:
+    """The weights of runs of rows, added up exactly; `starts` says where each begins."""
+    if not frame_sum_is_exact(weights):
+        countable(int(np.add.reduceat(weights, starts, dtype=np.float64).max(initial=0)))
+    sums: Weights = np.add.reduceat(weights, starts, dtype=np.int64)
+    return sums
+
+
+def countable(rows: int) -> int:
+    """The number, which may be rounded, if so many rows can be counted. Half of what 64 bits hold is left for that."""
+    if rows > WEIGHT_MAX:
+        raise ResourceLimitExceeded("query_rows", WEIGHT_MAX, rows)
+    return rows
+
+
+def _float_sum(weights: Weights) -> float:
+    return float(weights.sum(dtype=np.float64))
 
 
 def frame_sum_is_exact(weights: npt.NDArray[Any]) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 
 from omnigraph.query.adjacency import Adjacency, Neighbours, connected, entries_from, walk
 from omnigraph.query.entities import Entities
-from omnigraph.query.frames import TAG, Frame, Positions, Rows, Runs, tags_of
+from omnigraph.query.frames import TAG, Frame, Positions, Rows, Runs, multiplied, tags_of
 from omnigraph.query.intersection import common_counts, common_neighbours
 from omnigraph.query.plan import Close, Hop, Intersect, Traverse
 from omnigraph.query.reach import Reached, reach
@@ -47,7 +47,7 @@ def _only_counts(step: Traverse) -> bool:
 def _counted(run: Run, step: Traverse, frame: Frame) -> Frame:
     source = frame.columns[step.hop.src_var]
     degrees = adjacency_of(run, step.hop, source).degrees(source)
-    weights = frame.counts() * degrees
+    weights = multiplied(frame.weights, degrees) if run.weighs else None
     return Frame(frame.length, frame.columns, weights).where(degrees > 0)
 
 
@@ -246,7 +246,7 @@ def _common(
     only_counts = step.merges and not step.conditions and new not in step.live and len(step.hops) == 2
     if only_counts:
         counts = common_counts(lead, asked, walked, holders, size, run.evaluation.guard.check)
-        weights = counts if frame.weights is None else frame.weights * counts
+        weights = multiplied(frame.weights, counts) if run.weighs else None
         yield Frame(frame.length, frame.columns, weights).where(counts > 0)
         return
     for places, targets in common_neighbours(lead, asked, walked, holders, size):
