@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from omnigraph.model.errors import LeaseLost, LeaseTimeout
-from omnigraph.storage import leases as leases_module
+from omnigraph.storage import lease_objects
 from omnigraph.storage.layout import lease_name
 from omnigraph.storage.leases import Leases
 from omnigraph.storage.objects import open_store
@@ -97,7 +97,7 @@ def test_the_lease_of_a_killed_process_becomes_free(
     holder.kill()
     holder.wait()
     # On an object store nothing frees the lease but time: the new term is short so that the test need not wait long.
-    monkeypatch.setattr(leases_module, "LEASE_TTL_S", 0.5)
+    monkeypatch.setattr(lease_objects, "LEASE_TTL_S", 0.5)
     with mine.hold("b", wait_s=30) as held:
         held.check()
 
@@ -128,8 +128,8 @@ def test_a_holder_that_was_taken_over_is_fenced_and_the_fence_only_grows(
 ) -> None:
     root = parse_root(s3.uri("fenced"))
     objects = open_store(root)
-    monkeypatch.setattr(leases_module, "RENEW_EVERY_S", 3600.0)  # a holder that is stuck and does not renew
-    monkeypatch.setattr(leases_module, "LEASE_TTL_S", 0.5)
+    monkeypatch.setattr(lease_objects, "RENEW_EVERY_S", 3600.0)  # a holder that is stuck and does not renew
+    monkeypatch.setattr(lease_objects, "LEASE_TTL_S", 0.5)
     with Leases(root, objects).hold("b") as lost:
         first = objects.read(lease_name("b"))
         with Leases(root, objects).hold("b", wait_s=30):

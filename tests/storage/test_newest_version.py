@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from omnigraph.graph import Graph
-from omnigraph.storage import GraphStorage, open_storage
+from omnigraph.storage import GraphStorage, TablePin, open_storage
 from support.writers import PERSON, SCHEMA, write_pair
 
 VERSIONS = Path(PERSON.location, "_versions")
@@ -24,13 +24,13 @@ def test_a_handle_of_any_version_finds_what_lance_finds_by_listing(storage: Grap
     for _ in range(5):
         write_pair(storage)
     handle = storage.handles.open_for_change(PERSON.location, opened_at)
-    assert storage.handles.newest_version(PERSON.location, handle) == handle.latest_version == 6
+    pin = TablePin(PERSON, PERSON.location, opened_at, None, 0)
+    assert storage.tables.head_version(pin) == handle.latest_version == 6
 
 
 def test_a_handle_whose_own_version_was_cleaned_away_still_finds_the_newest(storage: GraphStorage) -> None:
     for _ in range(4):
         write_pair(storage)
-    handle = storage.handles.open_for_change(PERSON.location, 2)
     for version in (1, 2, 3):
         Path(storage.root.uri, VERSIONS, f"{2**64 - 1 - version:020d}.manifest").unlink()
-    assert storage.handles.newest_version(PERSON.location, handle) == 5
+    assert storage.tables.head_version(TablePin(PERSON, PERSON.location, 2, None, 0)) == 5

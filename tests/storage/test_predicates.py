@@ -18,6 +18,7 @@ from omnigraph.model.identifiers import TableKey
 from omnigraph.model.types import INTEGER_BOUNDS, PropType, Scalar
 from omnigraph.storage import All, AnyOf, Compare, Contains, IsNull, Not, OneOf, Predicate, Table, TablePin
 from omnigraph.storage.arrow_types import arrow_type
+from omnigraph.storage.lance_session import SharedHandle
 from omnigraph.storage.predicates import Operator, Value, identifier, one_of, to_sql
 
 SCALARS = [scalar for scalar in Scalar if scalar not in (Scalar.BLOB, Scalar.VECTOR)]
@@ -39,7 +40,7 @@ def table_of(rows: list[Row], *, indexed: bool = False) -> Table:
     if indexed and rows:
         for name in SCHEMA.names:
             dataset.create_scalar_index(name, "BTREE")
-    return Table(PIN, dataset, "memory://")
+    return Table(PIN, SharedHandle(dataset), "memory://")
 
 
 # --- the model: SQL's logic in Python ---------------------------------------------------------------------

@@ -157,13 +157,13 @@ def test_one_table_can_be_read_by_many_threads(local: GraphStorage) -> None:
 
 def test_a_version_is_opened_once_and_forgotten_with_its_folder(local: GraphStorage) -> None:
     handles = Handles(local.root)
-    first = handles.at(PERSON.location, 1)
-    assert handles.at(PERSON.location, 1) is first
+    first = handles.shared(PERSON.location, 1)
+    assert handles.shared(PERSON.location, 1) is first
     assert handles.open_for_change(PERSON.location, 1) is not first
     handles.forget(f"{PERSON.location}/tree/b")
-    assert handles.at(PERSON.location, 1) is first
+    assert handles.shared(PERSON.location, 1) is first
     handles.forget(PERSON.location)
-    assert handles.at(PERSON.location, 1) is not first
+    assert handles.shared(PERSON.location, 1) is not first
 
 
 def test_the_least_used_handle_is_dropped_first(local: GraphStorage, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -171,11 +171,11 @@ def test_the_least_used_handle_is_dropped_first(local: GraphStorage, monkeypatch
     filled(local)
     commit(local, stage_append(local.tables.open(replace(BASE, version=2)), people("eve")))
     handles = Handles(local.root)
-    one, two = handles.at(PERSON.location, 1), handles.at(PERSON.location, 2)
-    assert handles.at(PERSON.location, 1) is one
-    handles.at(PERSON.location, 3)
-    assert handles.at(PERSON.location, 1) is one
-    assert handles.at(PERSON.location, 2) is not two
+    one, two = handles.shared(PERSON.location, 1), handles.shared(PERSON.location, 2)
+    assert handles.shared(PERSON.location, 1) is one
+    handles.shared(PERSON.location, 3)
+    assert handles.shared(PERSON.location, 1) is one
+    assert handles.shared(PERSON.location, 2) is not two
 
 
 # --- broken storage ---------------------------------------------------------------------------------------

@@ -350,6 +350,34 @@ class BranchExists(Conflict):
 
 
 @dataclass(eq=False)
+class BranchReplaced(Conflict):
+    """The branch was deleted and made again under the same name while it was read."""
+
+    name: str
+
+    def sentence(self) -> str:
+        return f"branch '{self.name}' was deleted and created again while it was read"
+
+    @property
+    def hint(self) -> str | None:
+        return "read again: the new branch is another one, with rows of its own"
+
+
+@dataclass(eq=False)
+class GraphReplaced(Conflict):
+    """Another graph was made at the address of the one that this handle was opened on."""
+
+    uri: str
+
+    def sentence(self) -> str:
+        return f"the graph at '{self.uri}' was replaced by another one since it was opened"
+
+    @property
+    def hint(self) -> str | None:
+        return "open it again; nothing was written"
+
+
+@dataclass(eq=False)
 class BranchHasDependants(Conflict):
     """A branch that other branches were made from or read through."""
 

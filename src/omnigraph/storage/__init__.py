@@ -8,9 +8,9 @@ from omnigraph.storage.fragments import ChangedRows, FragmentState, changed_rows
 from omnigraph.storage.graph_storage import GraphStorage, open_storage
 from omnigraph.storage.layout import MANIFEST
 from omnigraph.storage.leases import HeldLeases
-from omnigraph.storage.manifest import BranchIdentifier, BranchRef, LoadedManifest, StagedRows
+from omnigraph.storage.manifest import BranchRef, LoadedManifest, StagedRows
 from omnigraph.storage.manifest_rows import GraphCommit, TableRegistration, TableTombstone, TableVersion
-from omnigraph.storage.manifest_state import ManifestState, TablePin
+from omnigraph.storage.manifest_state import BranchIdentifier, Incarnation, ManifestState, TablePin
 from omnigraph.storage.predicates import All, AnyOf, Compare, Contains, IsNull, Not, OneOf, Predicate
 from omnigraph.storage.publish import (
     HeadIs,
@@ -53,6 +53,7 @@ __all__ = [
     "GraphStorage",
     "HeadIs",
     "HeldLeases",
+    "Incarnation",
     "IndexInfo",
     "IndexSpec",
     "IsNull",

@@ -13,6 +13,7 @@ from omnigraph.storage.objects import ObjectStore, open_store
 from omnigraph.storage.root import Root, parse_root
 from omnigraph.storage.table_commits import TableCommits
 from omnigraph.storage.tables import Tables
+from omnigraph.storage.version_files import VersionFiles
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,11 @@ def open_storage(uri: str, *, durability: Durability = "full", read_only: bool =
     return _assembled(root, durability, read_only, Handles(root))
 
 
+def reading(root: Root) -> GraphStorage:
+    """The storage of a root that was parsed elsewhere, for a task that only reads."""
+    return _assembled(root, "os", True, Handles(root))
+
+
 def from_disk(storage: GraphStorage) -> GraphStorage:
     """The same graph without anything that this process remembers of it: a file that is gone is missed."""
     fresh = new_session()
@@ -49,15 +55,18 @@ def from_disk(storage: GraphStorage) -> GraphStorage:
 
 def _assembled(root: Root, durability: Durability, read_only: bool, handles: Handles) -> GraphStorage:
     objects = open_store(root, durable=durability == "full")
+    versions = VersionFiles(root, objects)
+    manifest = ManifestStore(root, objects, handles, versions, durability)
+    tables = Tables(handles, root.uri, versions, manifest.require)
     return GraphStorage(
         root=root,
         durability=durability,
         read_only=read_only,
         objects=objects,
         handles=handles,
-        manifest=ManifestStore(root, objects, handles, durability),
-        tables=Tables(handles, root.uri),
-        table_commits=TableCommits(root, handles, durability),
+        manifest=manifest,
+        tables=tables,
+        table_commits=TableCommits(root, handles, tables, durability),
         lineages=Lineages(root, objects, handles, durability),
         leases=Leases(root, objects),
     )

@@ -21,16 +21,17 @@ from omnigraph.model.identifiers import new_ulid
 from omnigraph.model.late_dataclass import dataclass
 from omnigraph.storage.failpoints import Point, reach
 from omnigraph.storage.fragments import FragmentState, fragment_states, scan_fragments
+from omnigraph.storage.graph_storage import reading
 from omnigraph.storage.index_probes import as_literals
 from omnigraph.storage.lance_errors import translated
-from omnigraph.storage.lance_session import Handles, LanceOperation, Transaction
+from omnigraph.storage.lance_session import LanceOperation, Transaction
 from omnigraph.storage.manifest_state import TablePin
 from omnigraph.storage.predicates import Contains, IsNull, Not, OneOf, to_sql
 from omnigraph.storage.scratch import scratch_copy
 from omnigraph.storage.search import vector_ranked
 from omnigraph.storage.staging import IndexSpec, StagedEffect, segments_named, staged_effect
 from omnigraph.storage.staging_area import StagingArea, StagingFiles
-from omnigraph.storage.tables import Table, Tables
+from omnigraph.storage.tables import Table
 from omnigraph.storage.text_search import text_index
 
 STALE_SHARE = 4
@@ -159,7 +160,7 @@ def rewritten_fragments(table: Table, fragments: Sequence[int]) -> frozenset[int
 def build_segment(task: BuildTask) -> BuiltSegment:
     """Writes the files of one new segment into the staging area. A kernel: runs in threads and in tasks."""
     root, build = task.files.root, task.build
-    table = Tables(Handles(root), root.uri).open(task.pin)
+    table = reading(root).tables.open(task.pin)
     folder = f"index/{new_ulid()}"
     with task.files.at_work(), translated(table.uri):
         copy = scratch_copy(table, task.files, folder)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -87,15 +87,27 @@ class KeyMap:
 
         Numbers grow, and a version that has a fragment has it from the one commit that made it; so when the greatest
         known number still names the file that we read, all smaller ones do. Otherwise (an overwrite, a compaction, a
-        restore, another fork) every fragment is compared by its file.
+        restore, another fork, a fork that was made again) every fragment is compared by its file. Numbers that turn out
+        to be of another history are forgotten: the rule holds for those of one history only.
         """
         present = handle.fragment_ids()
         if self._seen is None or not len(present):
             return list(present)
         anchor = self._newest if self._newest in present else max(present & self._seen, default=-1)
         if anchor >= 0 and _file_of(handle, anchor) == self._files[anchor]:
+            self._forget(range(anchor + 1, self._newest + 1))
+            self._newest = anchor
             return list(present - self._seen)
-        return [number for number in present if self._files.get(number) != _file_of(handle, number)]
+        unseen = [number for number in present if self._files.get(number) != _file_of(handle, number)]
+        self._forget([*(self._seen - present), *unseen])
+        self._newest = max(self._seen, default=-1)
+        return unseen
+
+    def _forget(self, numbers: Iterable[int]) -> None:
+        """Their rows stay in the map, which may know too much; met again, they are taken in again."""
+        for number in numbers:
+            self._seen.discard(number)
+            self._files.pop(number, None)
 
     def _note(self, fragment_id: int, file: str, handle: Dataset) -> None:
         if self._seen is None:
@@ -174,6 +186,8 @@ class KeyMaps:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._maps: OrderedDict[str, KeyMap] = OrderedDict()
+        self._sizes: dict[str, int] = {}
+        self._held = 0
         self._asked: OrderedDict[str, None] = OrderedDict()
         self.announced = Announced()
 
@@ -188,7 +202,8 @@ class KeyMaps:
             return None
         with known.lock, translated(table.uri):
             found = known.present(table.handle, ids) if known.cover(table.handle, self.announced) else None
-        self._trim()
+            size = known.nbytes
+        self._trim(table.uri, known, size)
         return found
 
     def _map_of(self, table: Table) -> KeyMap | None:
@@ -204,10 +219,15 @@ class KeyMaps:
             self._maps.move_to_end(table.uri)
             return known
 
-    def _trim(self) -> None:
+    def _trim(self, uri: str, known: KeyMap, size: int) -> None:
+        """Counts what one map holds now, and drops those that were asked longest ago."""
         with self._lock:
-            while len(self._maps) > 1 and sum(known.nbytes for known in self._maps.values()) > BUDGET_BYTES:
-                self._maps.popitem(last=False)
+            if self._maps.get(uri) is known:
+                self._held += size - self._sizes.get(uri, 0)
+                self._sizes[uri] = size
+            while len(self._maps) > 1 and self._held > BUDGET_BYTES:
+                oldest, _ = self._maps.popitem(last=False)
+                self._held -= self._sizes.pop(oldest, 0)
 
 
 _maps = KeyMaps()

@@ -11,7 +11,7 @@ import os
 import re
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 os.environ.setdefault("LANCE_LOG", "error")  # must be set before the import: Lance logs to stderr on its own account
@@ -29,7 +29,6 @@ with without_pandas():
     from lance.optimize import Compaction
     from lance.query import MatchQuery
 
-from omnigraph.storage import layout
 from omnigraph.storage.lance_errors import without_panics
 from omnigraph.storage.root import Root
 
@@ -76,6 +75,7 @@ def new_session() -> Any:
     return Session(index_cache_size_bytes=INDEX_CACHE_BYTES, metadata_cache_size_bytes=METADATA_CACHE_BYTES)
 
 
+_Key = tuple[str, int, Hashable]
 _TRANSACTION_FILE = re.compile(rb"\d+-([0-9a-f-]{36})\.txn")
 
 
@@ -97,54 +97,49 @@ class SharedHandle:
 
 
 class Handles:
-    """Read handles of one graph, keyed by (path, version). Thread-safe."""
+    """Read handles of one graph, by path, version and incarnation of the branch. Thread-safe."""
 
     def __init__(self, root: Root, session: Callable[[], Any] = session) -> None:
         self._root = root
         self._session = session
         self._lock = threading.Lock()
-        self._by_version: OrderedDict[tuple[str, int], SharedHandle] = OrderedDict()
+        self._generation = 0
+        self._shared: OrderedDict[_Key, SharedHandle] = OrderedDict()
 
-    def at(self, path: str, version: int) -> Dataset:
-        """The shared handle of a table at a version; opened once."""
-        return self.shared(path, version).handle
+    def shared(
+        self,
+        path: str,
+        version: int,
+        incarnation: Hashable = None,
+        still: Callable[[], None] = lambda: None,
+    ) -> SharedHandle:
+        """The handle of a table at a version; opened once.
 
-    def shared(self, path: str, version: int) -> SharedHandle:
-        key = (path, version)
-        with self._lock:
-            if key in self._by_version:
-                self._by_version.move_to_end(key)
-                return self._by_version[key]
-        return self.keep(path, self.open_for_change(path, version))
-
-    def keep(self, path: str, handle: Dataset, transaction: str | None = None) -> SharedHandle:
-        """Shares a handle from now on, for example the one that a commit gave back. Nobody may move it any more."""
-        kept = SharedHandle(handle, transaction)
-        with self._lock:
-            self._by_version[(path, int(handle.version))] = kept
-            if len(self._by_version) > HANDLES_MAX:
-                self._by_version.popitem(last=False)
-        return kept
-
-    def newest_version(self, path: str, handle: Dataset) -> int:
-        """The newest version of the lineage that this handle is of.
-
-        Lance lists all versions of a local table for that, 4 ms after 10,000 of them. Versions are made one after the
-        other, so the first name that is missing tells the same.
+        `still` raises when the branch is not the same incarnation any more. It is asked after the table was opened: the
+        files that were found are then those of the branch that was meant.
         """
-        if not self._root.is_local:
-            return int(handle.latest_version)
-        newest, step = int(handle.version), 1
-        if not self._has_version(path, newest):
-            return int(handle.latest_version)
-        while self._has_version(path, newest + step):
-            newest, step = newest + step, step * 2
-        while (step := step // 2) > 0:
-            newest += step if self._has_version(path, newest + step) else 0
-        return newest
+        key = (path, version, incarnation)
+        with self._lock:
+            generation = self._generation
+            if key in self._shared:
+                self._shared.move_to_end(key)
+                return self._shared[key]
+        opened = SharedHandle(self.open_for_change(path, version))
+        still()
+        with self._lock:
+            if generation == self._generation:  # else what was opened may be what has just been forgotten
+                self._keep(key, opened)
+        return opened
 
-    def _has_version(self, path: str, version: int) -> bool:
-        return os.path.exists(self._root.join(layout.manifest_file(path, version)))
+    def keep(self, path: str, handle: Dataset, transaction: str, incarnation: Hashable = None) -> None:
+        """Shares a handle that a commit gave back. Nobody may move it any more."""
+        with self._lock:
+            self._keep((path, int(handle.version), incarnation), SharedHandle(handle, transaction))
+
+    def _keep(self, key: _Key, opened: SharedHandle) -> None:
+        self._shared[key] = opened
+        if len(self._shared) > HANDLES_MAX:
+            self._shared.popitem(last=False)
 
     def open_for_change(self, path: str, version: int | None = None, *, block_bytes: int | None = None) -> Dataset:
         """A handle of the caller's own, at a version or the newest one. `block_bytes` is the least that a read asks."""
@@ -157,8 +152,9 @@ class Handles:
                 storage_options=self._root.lance_options,
             )
 
-    def forget(self, prefix: str) -> None:
-        """Drops the handles below a path, for example of a deleted branch."""
+    def forget(self, prefix: str = "") -> None:
+        """Drops the handles below a path, for example of a deleted branch; without one, all of them."""
         with self._lock:
-            for key in [key for key in self._by_version if key[0] == prefix or key[0].startswith(prefix + "/")]:
-                del self._by_version[key]
+            self._generation += 1
+            for key in [key for key in self._shared if not prefix or f"{key[0]}/".startswith(f"{prefix}/")]:
+                del self._shared[key]

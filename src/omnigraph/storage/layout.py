@@ -46,5 +46,10 @@ def manifest_file(location: str, version: int) -> str:
     return f"{location}/_versions/{2**64 - 1 - version:020d}.manifest"
 
 
+def version_of(file_name: str) -> int:
+    """The version that a Lance manifest of this name is of."""
+    return 2**64 - 1 - int(file_name.removesuffix(".manifest"))
+
+
 def decode_name(file_name: str) -> str:
     return unquote(file_name)

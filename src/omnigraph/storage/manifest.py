@@ -17,11 +17,13 @@ from typing import Any
 
 from omnigraph.model.errors import (
     BranchNotFound,
+    BranchReplaced,
     Corrupt,
     FormatStampUnreadable,
     FormatTooNew,
     FormatTooOld,
     GraphNotFound,
+    GraphReplaced,
     HistoricalVersionReclaimed,
 )
 from omnigraph.model.format_version import INTERNAL_SCHEMA_VERSION
@@ -34,7 +36,7 @@ from omnigraph.storage.failpoints import Point, reach
 from omnigraph.storage.lance_errors import Fault, classify, translate, translated
 from omnigraph.storage.lance_session import Dataset, Handles
 from omnigraph.storage.manifest_rows import READ_COLUMNS, STAMP_KEY, ManifestRow, decode
-from omnigraph.storage.manifest_state import ManifestState, fold_rows
+from omnigraph.storage.manifest_state import BranchIdentifier, Incarnation, ManifestState, fold_rows
 from omnigraph.storage.manifest_writes import (
     HeadPlace,
     StagedSwap,
@@ -47,6 +49,7 @@ from omnigraph.storage.manifest_writes import (
 )
 from omnigraph.storage.objects import ObjectStore
 from omnigraph.storage.root import Root
+from omnigraph.storage.version_files import Stamp, VersionFiles
 
 COMPACT_ABOVE_FRAGMENTS = 64
 """A publish costs time per fragment; above this many the writer that holds the lease merges the small ones."""
@@ -60,9 +63,6 @@ READ_BLOCK_BYTES = 8 * 1024 * 1024
 
 BRANCH_LIST_TRIES = 3
 """A listed ref may be deleted before it is read; then list again, at most this often."""
-
-BranchIdentifier = tuple[tuple[int, str], ...]
-"""The incarnation of a branch: deleting and re-creating a name changes it. Main's is empty."""
 
 _RELEASES = {1: "written by 0.3.1 or earlier", 2: "written by 0.4.1 to 0.6.1", 3: "written by 0.6.2 to 0.7.2"}
 _log = logging.getLogger("omnigraph.storage")
@@ -83,6 +83,7 @@ class LoadedManifest:
     fragments: frozenset[tuple[int, str]]
     handle: Any  # the Lance handle of this version; shared, so nobody may move it
     head_place: HeadPlace | None = field(default=None, compare=False)  # where the head row lies, once that is known
+    stamp: Stamp | None = field(default=None, compare=False)  # of this version's file
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,10 +112,19 @@ class BranchRef:
 class ManifestStore:
     """The `__manifest` of one graph. Thread-safe; everything it hands out is immutable."""
 
-    def __init__(self, root: Root, objects: ObjectStore, handles: Handles, durability: Durability = "full") -> None:
+    def __init__(
+        self,
+        root: Root,
+        objects: ObjectStore,
+        handles: Handles,
+        versions: VersionFiles,
+        durability: Durability = "full",
+    ) -> None:
         self._root = root
         self._objects = objects
         self._handles = handles
+        self._versions = versions
+        self._genesis: str | None = None
         self._durability = durability
         self._lock = threading.Lock()
         self._warm: dict[str, LoadedManifest] = {}
@@ -127,15 +137,13 @@ class ManifestStore:
         with self._lock:
             warm = self._warm.get(branch)
         if warm is None or warm.identifier != identifier:
-            loaded = self._read(branch, identifier, None, None)
-        else:
-            with translated(self._root.join(layout.MANIFEST)):
-                newest = self._handles.newest_version(self._path(branch), warm.handle)
-            if newest == warm.version:
-                return warm
-            loaded = self._read(branch, identifier, newest, warm)
-        self._keep(loaded)
-        return loaded
+            return self._keep(self._read(branch, identifier, None, None))
+        newest = self._versions.newest(self._path(branch), warm.version, warm.stamp)
+        if newest == warm.version:
+            return warm
+        if newest is None:
+            self._forget_all()
+        return self._keep(self._read(branch, identifier, newest, None if newest is None else warm))
 
     def load_at(self, branch: str, version: int) -> LoadedManifest:
         """A branch at an earlier version, as time travel needs it."""
@@ -149,6 +157,11 @@ class ManifestStore:
     def identifier(self, branch: str) -> BranchIdentifier:
         """The incarnation of a branch; refuses one that does not exist."""
         return () if branch == MAIN else self.ref(branch).identifier
+
+    def require(self, incarnation: Incarnation) -> None:
+        """Refuses a branch that was deleted, or deleted and made again, since it was read."""
+        if self.identifier(incarnation.branch) != incarnation.identifier:
+            raise BranchReplaced(incarnation.branch)
 
     def ref(self, branch: str) -> BranchRef:
         found = self._objects.read(layout.branch_ref(layout.MANIFEST, branch))
@@ -227,6 +240,7 @@ class ManifestStore:
             frozenset((*kept, _fragment_name(swapped.handle.get_fragment(swapped.place.fragment_id)))),
             swapped.handle,
             swapped.place,
+            self._stamp_of(base.branch, swapped.handle),
         )
 
     def _merge(self, base: LoadedManifest, rows: Sequence[ManifestRow]) -> LoadedManifest:
@@ -244,9 +258,8 @@ class ManifestStore:
             handle.optimize.compact_files(target_rows_per_fragment=target)
         self._sync(base.handle, handle)
         reach(Point.MANIFEST_COMPACTED)
-        loaded = self._loaded(base.branch, base.identifier, handle, base.state)
-        self._keep(loaded)
-        return loaded
+        stamp = self._stamp_of(base.branch, handle)
+        return self._keep(self._loaded(base.branch, base.identifier, handle, base.state, stamp))
 
     def needs_compaction(self, loaded: LoadedManifest) -> bool:
         return len(loaded.fragments) > COMPACT_ABOVE_FRAGMENTS
@@ -256,17 +269,24 @@ class ManifestStore:
     def _path(self, branch: str) -> str:
         return layout.branch_tree(layout.MANIFEST, None if branch == MAIN else branch)
 
-    def _keep(self, loaded: LoadedManifest) -> None:
+    def _keep(self, loaded: LoadedManifest) -> LoadedManifest:
         with self._lock:
             warm = self._warm.get(loaded.branch)
             if warm is None or warm.identifier != loaded.identifier or warm.version < loaded.version:
                 self._warm[loaded.branch] = loaded
+        return loaded
+
+    def _forget_all(self) -> None:
+        """A version that we know is gone or is another file: whatever lies here now, it is not what we remember."""
+        with self._lock:
+            self._warm.clear()
+        self._handles.forget()
 
     def _read(
         self, branch: str, identifier: BranchIdentifier, version: int | None, warm: LoadedManifest | None
     ) -> LoadedManifest:
-        handle = self._open(branch, version)
-        self._check_stamp(handle)
+        handle, stamp = self._open(branch, version)
+        self._check_format(handle)
         fragments = {_fragment_name(fragment): fragment for fragment in handle.get_fragments()}
         warm = warm or self._akin(frozenset(fragments))
         seen = warm.fragments if warm is not None else frozenset()
@@ -276,7 +296,17 @@ class ManifestStore:
             if unseen:
                 rows = list(decode(handle.scanner(columns=READ_COLUMNS, fragments=unseen).to_table()))
         state = warm.state.fold(rows) if warm is not None else fold_rows(rows)
-        return self._loaded(branch, identifier, handle, state)
+        if warm is None:
+            self._require_same_graph(state)
+        return self._loaded(branch, identifier, handle, state, stamp)
+
+    def _require_same_graph(self, state: ManifestState) -> None:
+        """A handle serves one graph. Another one that was made in its place has another schema and other entities."""
+        genesis = state.genesis
+        with self._lock:
+            self._genesis = self._genesis or genesis
+        if genesis != self._genesis:
+            raise GraphReplaced(self._root.uri)
 
     def _akin(self, fragments: frozenset[tuple[int, str]]) -> LoadedManifest | None:
         """What is warm of a branch that this one was cut from, or goes on from: all of its fragments are here too.
@@ -287,10 +317,16 @@ class ManifestStore:
             akin = [warm for warm in self._warm.values() if warm.fragments <= fragments]
         return max(akin, key=lambda warm: len(warm.fragments), default=None)
 
-    def _open(self, branch: str, version: int | None) -> Dataset:
+    def _open(self, branch: str, version: int | None) -> tuple[Dataset, Stamp | None]:
+        """A version and the stamp of its file. The stamp is taken first: if the file is replaced in between, the next
+        look finds that they do not agree."""
         path = self._path(branch)
         try:
-            return self._handles.open_for_change(path, version, block_bytes=READ_BLOCK_BYTES)
+            at, stamp = self._versions.latest(path) if version is None else (version, None)
+            if at is None:
+                at = int(self._handles.open_for_change(path).version)
+            stamp = stamp or self._versions.stamp(path, at)
+            return self._handles.open_for_change(path, at, block_bytes=READ_BLOCK_BYTES), stamp
         except (OSError, ValueError, RuntimeError) as error:
             if classify(error) is not Fault.MISSING:
                 raise translate(error, self._root.join(path)) from error
@@ -300,7 +336,7 @@ class ManifestStore:
                 raise GraphNotFound(self._root.uri, _why_not_a_graph(self._objects)) from error
             raise Corrupt(self._root.join(path), "the branch has a ref but its versions are missing") from error
 
-    def _check_stamp(self, handle: Dataset) -> None:
+    def _check_format(self, handle: Dataset) -> None:
         raw = (handle.schema.metadata or {}).get(STAMP_KEY.encode())
         if raw is None:
             raise FormatTooOld(self._root.uri, 1, _RELEASES[1])
@@ -314,10 +350,20 @@ class ManifestStore:
             raise FormatTooNew(self._root.uri, stamp)
 
     def _loaded(
-        self, branch: str, identifier: BranchIdentifier, handle: Dataset, state: ManifestState
+        self,
+        branch: str,
+        identifier: BranchIdentifier,
+        handle: Dataset,
+        state: ManifestState,
+        stamp: Stamp | None,
     ) -> LoadedManifest:
         fragments = frozenset(_fragment_name(fragment) for fragment in handle.get_fragments())
-        return LoadedManifest(branch, identifier, int(handle.version), state, fragments, handle)
+        own = None if branch == MAIN else Incarnation(branch, identifier)
+        return LoadedManifest(branch, identifier, int(handle.version), state.of(own), fragments, handle, stamp=stamp)
+
+    def _stamp_of(self, branch: str, handle: Dataset) -> Stamp | None:
+        """Of a version that was committed just now, while the branch was held."""
+        return self._versions.stamp(self._path(branch), int(handle.version))
 
     def _after(self, base: LoadedManifest, handle: Dataset, rows: Sequence[ManifestRow]) -> LoadedManifest:
         if handle.version != base.version + 1:
@@ -327,7 +373,8 @@ class ManifestStore:
                 "defect: publish on %s landed as version %d, recorded %d", base.branch, handle.version, base.version + 1
             )
             return self._read(base.branch, base.identifier, int(handle.version), None)
-        return self._loaded(base.branch, base.identifier, handle, base.state.fold(rows))
+        stamp = self._stamp_of(base.branch, handle)
+        return self._loaded(base.branch, base.identifier, handle, base.state.fold(rows), stamp)
 
     def _sync(self, before: Dataset, after: Dataset, operation: Any = None) -> None:
         if self._root.is_local and self._durability == "full":

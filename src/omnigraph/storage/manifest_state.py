@@ -7,7 +7,7 @@ newer state. Reads, publishes, time travel and tests all use this one fold.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import field
+from dataclasses import field, replace
 
 from omnigraph.model.errors import Corrupt
 from omnigraph.model.identifiers import TableKey
@@ -23,6 +23,17 @@ from omnigraph.storage.manifest_rows import (
     TableVersion,
 )
 
+BranchIdentifier = tuple[tuple[int, str], ...]
+"""What Lance gives a branch when it is made, with those of the branches above it; main's is empty."""
+
+
+@dataclass(frozen=True, slots=True)
+class Incarnation:
+    """A branch as it was made once. Deleting it and making it again under its name gives another one."""
+
+    branch: str
+    identifier: BranchIdentifier
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class TablePin:
@@ -33,6 +44,8 @@ class TablePin:
     version: int
     lineage: str | None
     row_count: int
+    incarnation: Incarnation | None = field(default=None, compare=False)
+    """The branch that was read, if the table lies on a lineage: the name of a lineage alone comes again."""
 
     @property
     def path(self) -> str:
@@ -52,6 +65,8 @@ class ManifestState:
     heads: Mapping[str, GraphHead] = field(default_factory=dict)
     head: GraphCommit | None = None
     """The effective head: the greatest commit. A fresh branch has its parent's commits and no head row yet."""
+    incarnation: Incarnation | None = field(default=None, compare=False)
+    """The branch that this was read from; None for main, which is made once with the graph."""
     _pins: list[tuple[TablePin, ...]] = field(default_factory=list, compare=False, repr=False)
     """What `pins` found, once it was asked: a commit asks several times, and a graph may have many types."""
 
@@ -84,7 +99,18 @@ class ManifestState:
             self.commits.grown(commits.items()),
             heads,
             head,
+            self.incarnation,
         )
+
+    def of(self, incarnation: Incarnation | None) -> ManifestState:
+        """The same rows, read from this branch."""
+        return self if self.incarnation == incarnation else replace(self, incarnation=incarnation, _pins=[])
+
+    @property
+    def genesis(self) -> str | None:
+        """The id of the graph's first commit: what one graph has and no other."""
+        first = min(self.commits.values(), key=lambda commit: commit.order, default=None)
+        return None if first is None else first.commit_id
 
     def pins(self) -> tuple[TablePin, ...]:
         """The visible tables in order of their keys: for each the newest version that no tombstone hides."""
@@ -99,7 +125,12 @@ class ManifestState:
                 raise Corrupt(layout.MANIFEST, f"there is a version but no table row for {key}")
             if self.tombstones.get(key, -1) < row.table_version:
                 pin = TablePin(
-                    TableKey.parse(key), self.locations[key], row.table_version, row.table_branch, row.row_count
+                    TableKey.parse(key),
+                    self.locations[key],
+                    row.table_version,
+                    row.table_branch,
+                    row.row_count,
+                    None if row.table_branch is None else self.incarnation,
                 )
                 visible.append((key, pin))
         return tuple(pin for _, pin in sorted(visible))

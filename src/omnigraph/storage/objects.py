@@ -39,6 +39,12 @@ class ObjectStore(Protocol):
     def stamp(self, path: str) -> tuple[int, ...] | None:
         """What changes whenever the object does, without reading it; None when there is none, or no cheap way."""
 
+    def etag(self, path: str) -> str | None:
+        """The tag of an object, without its bytes where the store can tell; None when there is none."""
+
+    def first_names(self, folder: str, count: int) -> list[tuple[str, str]]:
+        """The first names directly in a folder, in their order, each with its etag."""
+
     def exists(self, path: str) -> bool:
         """True when there is an object at exactly this path."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import hashlib
 import os
 import shutil
@@ -13,6 +12,7 @@ from contextlib import contextmanager, suppress
 from omnigraph.model.errors import OmniGraphError, StorageReadOnly, Unreachable
 from omnigraph.model.identifiers import new_ulid
 from omnigraph.storage.durability import sync_folder
+from omnigraph.storage.file_locks import FileLock
 from omnigraph.storage.objects import StoredObject
 
 _READ_ONLY = {errno.EACCES, errno.EPERM, errno.EROFS}
@@ -70,6 +70,14 @@ class LocalObjects:
         except OSError:
             return None
         return (found.st_mtime_ns, found.st_size, found.st_ino, found.st_ctime_ns)
+
+    def etag(self, path: str) -> str | None:
+        stored = self.read(path)
+        return None if stored is None else stored.etag
+
+    def first_names(self, folder: str, count: int) -> list[tuple[str, str]]:
+        named = ((name, self.etag(f"{folder}/{name}")) for name in self.list_names(folder)[:count])
+        return [(name, etag) for name, etag in named if etag is not None]
 
     def exists(self, path: str) -> bool:
         return os.path.isfile(self._at(path))
@@ -151,12 +159,16 @@ class LocalObjects:
 
     @contextmanager
     def _folder_lock(self, path: str) -> Iterator[None]:
-        descriptor = os.open(os.path.dirname(self._at(path)), os.O_RDONLY | os.O_DIRECTORY)
+        folder = os.path.dirname(self._at(path))
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            lock = FileLock(folder, os.O_RDONLY | os.O_DIRECTORY)
+            lock.wait()
+        except OSError as error:
+            raise storage_error(error, folder) from error
+        try:
             yield
         finally:
-            os.close(descriptor)
+            lock.close()
 
     def _settle(self, path: str) -> None:
         if self._durable:

@@ -67,6 +67,19 @@ class S3Objects:
         """A request would cost as much as reading a small object does."""
         return None
 
+    def etag(self, path: str) -> str | None:
+        with self._errors(path):
+            try:
+                return str(obstore.head(self._store, path)["e_tag"])
+            except FileNotFoundError:
+                return None
+
+    def first_names(self, folder: str, count: int) -> list[tuple[str, str]]:
+        with self._errors(folder):
+            for page in obstore.list(self._store, folder, chunk_size=count):
+                return [(str(item["path"]).rpartition("/")[2], str(item["e_tag"])) for item in page]
+            return []
+
     def exists(self, path: str) -> bool:
         with self._errors(path):
             try:

@@ -24,7 +24,7 @@ from omnigraph.model.errors import (
 from omnigraph.model.identifiers import MAIN, new_ulid
 from omnigraph.model.late_dataclass import dataclass
 from omnigraph.storage.failpoints import Point, reach
-from omnigraph.storage.manifest import BranchIdentifier, CommitLost, LoadedManifest, ManifestStore, StagedRows
+from omnigraph.storage.manifest import CommitLost, LoadedManifest, ManifestStore, StagedRows
 from omnigraph.storage.manifest_rows import (
     GraphCommit,
     GraphHead,
@@ -33,7 +33,7 @@ from omnigraph.storage.manifest_rows import (
     TableTombstone,
     TableVersion,
 )
-from omnigraph.storage.manifest_state import ManifestState
+from omnigraph.storage.manifest_state import BranchIdentifier, ManifestState
 
 PUBLISHER_RETRY_BUDGET = 5
 """Retries after the first attempt. Ours, because Lance's own retries would skip the checks."""

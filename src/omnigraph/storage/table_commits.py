@@ -18,6 +18,7 @@ from omnigraph.storage.lance_session import Handles, LanceDataset
 from omnigraph.storage.manifest_rows import TableVersion
 from omnigraph.storage.root import Root
 from omnigraph.storage.staging import StagedEffect
+from omnigraph.storage.tables import Tables
 
 
 class StaleEffect(Conflict):
@@ -27,18 +28,18 @@ class StaleEffect(Conflict):
 class TableCommits:
     """Commits staged effects of one graph."""
 
-    def __init__(self, root: Root, handles: Handles, durability: Durability = "full") -> None:
+    def __init__(self, root: Root, handles: Handles, tables: Tables, durability: Durability = "full") -> None:
         self._root = root
         self._handles = handles
+        self._tables = tables
         self._durability = durability
 
     def commit(self, effect: StagedEffect) -> TableVersion:
         """Attaches the effect as version pin + 1. The caller holds the lease of the branch."""
         pin = effect.pin
         uri = self._root.join(pin.path)
-        with translated(uri):
-            handle = self._handles.at(pin.path, pin.version)
-        self._require_head_at_pin(effect, handle, uri)
+        handle = self._tables.open(pin).handle
+        self._require_head_at_pin(effect)
         try:
             with without_panics():
                 new = LanceDataset.commit(
@@ -54,13 +55,12 @@ class TableCommits:
             if durable and not sync_commit(new, effect.transaction.operation):
                 sync_version(handle, new)
             row_count = int(new.count_rows())
-        self._handles.keep(pin.path, new, effect.transaction_id)
+        self._handles.keep(pin.path, new, effect.transaction_id, pin.incarnation)
         reach(Point.TABLE_COMMITTED)
         return published_version(effect, row_count, self._root)
 
-    def _require_head_at_pin(self, effect: StagedEffect, handle: Any, uri: str) -> None:
-        with translated(uri):
-            newest = self._handles.newest_version(effect.pin.path, handle)
+    def _require_head_at_pin(self, effect: StagedEffect) -> None:
+        newest = self._tables.head_version(effect.pin)
         if newest > effect.pin.version:
             raise TableDrift(
                 f"table '{effect.pin.table_key}' is at version {newest} but the graph shows {effect.pin.version}"

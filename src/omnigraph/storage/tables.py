@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -11,8 +11,9 @@ from omnigraph.model.errors import HistoricalVersionReclaimed
 from omnigraph.model.late_dataclass import dataclass
 from omnigraph.storage.lance_errors import Fault, classify, translate, translated
 from omnigraph.storage.lance_session import Handles, SharedHandle
-from omnigraph.storage.manifest_state import TablePin
+from omnigraph.storage.manifest_state import Incarnation, TablePin
 from omnigraph.storage.predicates import Predicate, to_sql
+from omnigraph.storage.version_files import VersionFiles
 
 SCAN_BATCH_ROWS = 8192
 
@@ -160,25 +161,39 @@ class Table:
 class Tables:
     """Opens the tables of one graph."""
 
-    def __init__(self, handles: Handles, root_uri: str) -> None:
+    def __init__(
+        self, handles: Handles, root_uri: str, versions: VersionFiles, require: Callable[[Incarnation], None]
+    ) -> None:
         self._handles = handles
         self._root_uri = root_uri
+        self._versions = versions
+        self._require = require
 
     def open(self, pin: TablePin) -> Table:
-        """The table at exactly the version that the pin names; never "the newest"."""
+        """The table at exactly the version that the pin names; never "the newest", nor that of a namesake branch."""
         uri = f"{self._root_uri}/{pin.path}"
         try:
-            shared = self._handles.shared(pin.path, pin.version)
+            if pin.lineage is not None and pin.incarnation is None:  # nobody can tell later which one this was
+                return Table(pin, SharedHandle(self._handles.open_for_change(pin.path, pin.version)), uri)
+            shared = self._handles.shared(pin.path, pin.version, pin.incarnation, lambda: self._still(pin))
         except (OSError, ValueError, RuntimeError) as error:
             if classify(error) is Fault.MISSING:
+                self._still(pin)
                 raise HistoricalVersionReclaimed(uri, pin.version) from error
             raise translate(error, uri) from error
         return Table(pin, shared, uri)
 
+    def _still(self, pin: TablePin) -> None:
+        if pin.incarnation is not None:
+            self._require(pin.incarnation)
+
     def head_version(self, pin: TablePin) -> int:
         """The newest version of the pin's lineage, published or not."""
+        newest = self._versions.newest(pin.path, pin.version, None)
+        if newest is not None:
+            return newest
         with translated(f"{self._root_uri}/{pin.path}"):
-            return self._handles.newest_version(pin.path, self._handles.at(pin.path, pin.version))
+            return int(self._handles.open_for_change(pin.path).version)
 
 
 def _index_info(index: Any) -> IndexInfo:

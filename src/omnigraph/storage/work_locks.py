@@ -7,12 +7,12 @@ on one file there, and whoever removes it waits for the lock alone. A process th
 
 from __future__ import annotations
 
-import fcntl
 import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from omnigraph.storage.file_locks import FileLock
 from omnigraph.storage.objects_local import storage_error
 
 PAUSE_S = 0.01
@@ -31,40 +31,37 @@ def allow_work(path: str) -> None:
 def at_work(path: str) -> Iterator[None]:
     """Keeps the folder of the lock file while the block runs; an error when it has been removed."""
     try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        lock = FileLock(path, os.O_RDWR)
+        lock.wait(shared=True)
     except OSError as error:
         raise storage_error(error, path) from error
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH)
         if not os.path.exists(path):  # it went while this waited
             raise storage_error(FileNotFoundError(2, os.strerror(2)), path)
         yield
     finally:
-        os.close(descriptor)
+        lock.close()
 
 
 @contextmanager
 def nobody_at_work(path: str, wait_s: float) -> Iterator[bool]:
     """Keeps everybody else from beginning to work while the block runs; False when somebody did not end in time."""
     try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        lock = FileLock(path, os.O_RDWR)
     except FileNotFoundError:  # nobody was ever allowed to
         yield True
         return
     except OSError as error:
         raise storage_error(error, path) from error
     try:
-        yield _alone(descriptor, time.monotonic() + wait_s)
+        yield _alone(lock, time.monotonic() + wait_s)
     finally:
-        os.close(descriptor)
+        lock.close()
 
 
-def _alone(descriptor: int, deadline: float) -> bool:
-    while True:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return True
-        except BlockingIOError:
-            if time.monotonic() >= deadline:
-                return False
+def _alone(lock: FileLock, deadline: float) -> bool:
+    while not lock.take():
+        if time.monotonic() >= deadline:
+            return False
         time.sleep(PAUSE_S)
+    return True

@@ -16,6 +16,7 @@ from dataclasses import field, replace
 from omnigraph.model.errors import (
     Conflict,
     Json,
+    LeaseTimeout,
     OmniGraphError,
     PreconditionFailed,
     ReadSetChanged,
@@ -99,16 +100,24 @@ class WriteRequest:
     recheck: Callable[[WriteBase, ChangeSet], None] | None = None
     """For work that only adds: refuses changes that do not stand against another commit than they were made for."""
     publishes_empty: bool = False
+    result: Callable[[], dict[str, Json]] | None = None
+    """What the work that was prepared last does, as counts: kept with an idempotency key, for whoever repeats it."""
     extra: Mapping[str, Json] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What a write returns: the commit that it published, or None when it changed nothing."""
+    """What a write returns: the commit that it published, or None when it changed nothing and had no key to keep."""
 
     commit: GraphCommit | None
     replayed: bool = False
     """True when an earlier write with the same idempotency key had already done it."""
+
+    @property
+    def first_result(self) -> Mapping[str, Json]:
+        """What the write that a repeat stands for did; empty for one that happened here."""
+        kept = self.commit.py.get("result") if self.replayed and self.commit is not None else None
+        return kept if isinstance(kept, Mapping) else {}
 
 
 def write(storage: GraphStorage, request: WriteRequest, schema: Callable[[], AcceptedSchema]) -> Receipt:
@@ -118,13 +127,23 @@ def write(storage: GraphStorage, request: WriteRequest, schema: Callable[[], Acc
     nothing can overtake it, and nothing is prepared in vain.
     """
     storage.require_writable()
+    try:
+        return _write(storage, request, schema)
+    except LeaseTimeout:
+        raise  # no race was lost: somebody else still holds the branch
+    except Conflict:
+        first = _answer_of_twin(storage, request)
+        if first is None:
+            raise
+        return first
+
+
+def _write(storage: GraphStorage, request: WriteRequest, schema: Callable[[], AcceptedSchema]) -> Receipt:
     for attempt in range(1 + PREPARE_AGAIN_MAX):
         lost_often = attempt >= (1 if request.brief else PREPARE_IN_WINDOW_AFTER)
         if lost_often or (request.brief and is_busy(storage, request.branch)):
             return _in_turn(storage, request, schema)
-        if _pending(storage, request.branch):
-            with window(storage, request.branch) as lease:
-                _recover(storage, request.branch, lease)
+        settle(storage, request.branch)
         try:
             return _attempt(storage, request, schema, None)
         except ReadSetChanged as lost:
@@ -271,6 +290,13 @@ def _attempt(
     return _commit(storage, base, request, changes, held)
 
 
+def settle(storage: GraphStorage, branch: str) -> None:
+    """Finishes or takes back what was left half done on a branch: by a dead writer, or by an interrupted one of ours."""
+    if _pending(storage, branch):
+        with window(storage, branch) as lease:
+            _recover(storage, branch, lease)
+
+
 def _recover(storage: GraphStorage, branch: str, lease: HeldLeases) -> None:
     """Whoever is about to write a branch first resolves what a dead writer left on it."""
     pending = _pending(storage, branch)
@@ -310,6 +336,14 @@ def _replay(loaded: LoadedManifest, request: WriteRequest) -> Receipt | None:
     return None
 
 
+def _answer_of_twin(storage: GraphStorage, request: WriteRequest) -> Receipt | None:
+    """A race may have been lost to the same request: then its answer is ours, also if its writer died half-way."""
+    if request.idempotency_key is None:
+        return None
+    settle(storage, request.branch)
+    return _replay(storage.manifest.load(request.branch), request)
+
+
 def _check_precondition(loaded: LoadedManifest, request: WriteRequest) -> None:
     if request.if_commit is None:
         return
@@ -333,7 +367,7 @@ def _commit(
             if effect is not None:
                 staged[change.key] = effect
     nothing = not staged and all(_owns(pins[change.key], base.branch) for change in moving)
-    if nothing and not request.publishes_empty:
+    if nothing and not request.publishes_empty and request.idempotency_key is None:  # a key must be remembered
         reach(Point.MUTATION_NOTHING)
         _recheck(storage, request)
         return Receipt(None)
@@ -342,7 +376,7 @@ def _commit(
         _require_unchanged(storage, base, request)
         for change in moving:
             if not _owns(pins[change.key], base.branch):
-                pin = _fork(storage, base.branch, pins[change.key])
+                pin = _fork(storage, base, pins[change.key])
                 effect = stage(storage, change, pin)
                 if effect is not None:
                     staged[change.key] = effect
@@ -372,8 +406,9 @@ def _require_unchanged(storage: GraphStorage, base: WriteBase, request: WriteReq
     base.head.check(now)
 
 
-def _fork(storage: GraphStorage, branch: str, pin: TablePin) -> TablePin:
+def _fork(storage: GraphStorage, base: WriteBase, pin: TablePin) -> TablePin:
     """The first touch of a table on a branch. A fork of that name that no live snapshot reads is a leftover."""
+    branch = base.branch
     if storage.lineages.exists(pin.location, branch):
         if _is_read(storage, pin.location, branch):
             raise Conflict(
@@ -383,7 +418,7 @@ def _fork(storage: GraphStorage, branch: str, pin: TablePin) -> TablePin:
         storage.lineages.delete(pin.location, branch)
     storage.lineages.create(pin.location, branch, pin.lineage, pin.version)
     reach(Point.MUTATION_FORKED)
-    return replace(pin, lineage=branch)
+    return replace(pin, lineage=branch, incarnation=base.loaded.state.incarnation)
 
 
 def _is_read(storage: GraphStorage, location: str, lineage: str) -> bool:
@@ -460,6 +495,7 @@ def _intent(storage: GraphStorage, base: WriteBase, request: WriteRequest, effec
         "schema_ir_hash": base.schema.ir_hash,
         "idempotency_key": request.idempotency_key,
         "request_digest": request.request_digest,
+        "result": request.result() if request.idempotency_key is not None and request.result is not None else None,
         "message": request.message,
         **request.extra,
     }

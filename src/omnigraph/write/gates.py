@@ -2,7 +2,8 @@
 
 The first writer of a queue takes the lease; it is handed from one to the next without being given back, so a busy
 branch pays for it once per run of writers instead of once per commit. Each writer keeps its own commit. After a stated
-number of hand-overs the lease is given back, so that writers of other processes get their turn.
+number of hand-overs the lease is given back, sooner when another process waits for it, so that every one of P waiting
+processes gets its turn within P times that many commits.
 
 One of the queue is *next*: nobody overtakes it. As soon as the writer that holds the branch has committed its tables,
 it says how the branch will look (`foresee`), and the next one arms itself for that while the publish is under way.
@@ -17,6 +18,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import field
 from functools import lru_cache
+from typing import Any
 
 from omnigraph.model.errors import LeaseTimeout
 from omnigraph.model.late_dataclass import dataclass
@@ -24,6 +26,8 @@ from omnigraph.storage import GraphStorage, HeldLeases, LoadedManifest
 from omnigraph.storage.leases import WAIT_MAX_S
 
 HANDOVERS_MAX = 32
+HANDOVERS_WHILE_WANTED_MAX = 8
+"""How many commits of this process another one waits for, at the most."""
 STAGING_AT_A_TIME = 4
 """Writers of a queue that write their files ahead at once: more would only take time from the one that holds the
 branch, and whoever waits here is not next anyway."""
@@ -43,19 +47,59 @@ class Foreseen:
 class _Gate:
     """The queue of one branch of one graph in this process."""
 
-    lock: threading.Lock = field(default_factory=threading.Lock)
-    next: threading.Lock = field(default_factory=threading.Lock)
+    lock: _OwnedLock = field(default_factory=threading.RLock)
+    next: _OwnedLock = field(default_factory=threading.RLock)
+    is_held: bool = False
+    """Whether some writer has `lock`; that lock can be asked for its owner only."""
     news: threading.Condition = field(default_factory=threading.Condition)
     foreseen: Callable[[], Foreseen] | None = None
-    waiting: int = 0
+    waiting: set[int] = field(default_factory=set)
     handovers: int = 0
     staging: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(STAGING_AT_A_TIME))
     held: HeldLeases | None = None
     keeper: ExitStack = field(default_factory=ExitStack)
 
 
+_OwnedLock = Any
+"""A re-entrant lock, which nobody takes twice: unlike a plain one it knows whether this thread has it. An interrupt may
+come after a lock was taken and before anything could be noted."""
+
 _gates: dict[tuple[str, str], _Gate] = {}
 _registry = threading.Lock()
+
+
+def _forget_all() -> None:
+    """In a forked child: the queues are those of threads that are not here, and their leases are the parent's."""
+    global _registry
+    _registry = threading.Lock()
+    _gates.clear()
+
+
+os.register_at_fork(after_in_child=_forget_all)
+
+
+class _Place:
+    """A writer's place in a queue. Whatever ends the writer, an interrupt at any moment too, ends its place."""
+
+    def __init__(self, gate: _Gate) -> None:
+        self.gate = gate
+
+    def begin_waiting(self) -> None:
+        with _registry:
+            self.gate.waiting.add(id(self))
+
+    def end_waiting(self) -> None:
+        with _registry:
+            self.gate.waiting.discard(id(self))
+
+    def leave(self) -> None:
+        self.end_waiting()
+        if self.gate.next._is_owned():
+            self.gate.next.release()
+        if self.gate.lock._is_owned():
+            _pass_on(self.gate)
+
+    __del__ = leave
 
 
 @contextmanager
@@ -68,20 +112,19 @@ def window(
     """
     gate = _gate_of(storage, branch)
     deadline = time.monotonic() + wait_s
-    with _registry:
-        gate.waiting += 1
+    if gate.lock._is_owned():
+        raise LeaseTimeout(f"branch '{branch}' is held by the very thread that asks for it")
+    place = _Place(gate)
     try:
+        place.begin_waiting()
         got = _queue(gate, deadline, arm)
-    finally:
-        with _registry:
-            gate.waiting -= 1
-    if not got:
-        _leave_nothing(gate)
-        raise LeaseTimeout(f"branch '{branch}' is busy: other writers of this process were first")
-    try:
+        place.end_waiting()
+        if not got:
+            _leave_nothing(gate)
+            raise LeaseTimeout(f"timed out waiting for branch '{branch}': other writers of this process hold it")
         yield _lease(gate, storage, branch, deadline)
     finally:
-        _pass_on(gate)
+        place.leave()
 
 
 def foresee(storage: GraphStorage, branch: str, foreseen: Callable[[], Foreseen]) -> None:
@@ -91,7 +134,7 @@ def foresee(storage: GraphStorage, branch: str, foreseen: Callable[[], Foreseen]
     the one that follows.
     """
     gate = _gate_of(storage, branch)
-    if storage.root.is_local and gate.handovers < HANDOVERS_MAX:
+    if storage.root.is_local and gate.held is not None and not _is_due(gate, gate.held):
         with gate.news:
             gate.foreseen = foreseen
             gate.news.notify_all()
@@ -100,7 +143,7 @@ def foresee(storage: GraphStorage, branch: str, foreseen: Callable[[], Foreseen]
 def is_busy(storage: GraphStorage, branch: str) -> bool:
     """True when other writers of this process hold the branch or queue for it."""
     gate = _gate_of(storage, branch)
-    return gate.waiting > 0 or gate.lock.locked()
+    return bool(gate.waiting) or gate.is_held
 
 
 @contextmanager
@@ -127,22 +170,24 @@ def _real_path(uri: str) -> str:
 
 def _queue(gate: _Gate, deadline: float, arm: Callable[[Foreseen], None] | None) -> bool:
     """Waits to be next, then for the branch. False when the time is over."""
-    if not gate.next.acquire(timeout=_left(deadline)):
-        return False
     try:
+        if not gate.next.acquire(timeout=_left(deadline)):
+            return False
         if arm is not None:
             foreseen = _news(gate, deadline)
             if foreseen is not None:
                 arm(foreseen())
-        return gate.lock.acquire(timeout=_left(deadline))
+        gate.is_held = bool(gate.lock.acquire(timeout=_left(deadline))) or gate.is_held
+        return bool(gate.lock._is_owned())
     finally:
-        gate.next.release()
+        if gate.next._is_owned():
+            gate.next.release()
 
 
 def _news(gate: _Gate, deadline: float) -> Callable[[], Foreseen] | None:
     """What the writer that holds the branch foresees; None when nobody holds it any more, or the time is over."""
     with gate.news:
-        gate.news.wait_for(lambda: gate.foreseen is not None or not gate.lock.locked(), _left(deadline))
+        gate.news.wait_for(lambda: gate.foreseen is not None or not gate.is_held, _left(deadline))
         return gate.foreseen
 
 
@@ -160,18 +205,26 @@ def _lease(gate: _Gate, storage: GraphStorage, branch: str, deadline: float) -> 
 
 def _pass_on(gate: _Gate) -> None:
     """Keeps the lease for the next in the queue, or gives it back."""
-    with _registry:
-        keep = gate.waiting > 0 and gate.handovers < HANDOVERS_MAX and gate.held is not None
-        gate.handovers += 1
     try:
+        with _registry:
+            follows = gate.foreseen is not None or (gate.held is not None and not _is_due(gate, gate.held))
+            keep = gate.held is not None and bool(gate.waiting) and follows
+            gate.handovers += 1
         if not keep:
             gate.held = None
             gate.keeper.close()
     finally:
+        gate.foreseen, gate.is_held = None, False
+        gate.lock.release()
         with gate.news:
-            gate.foreseen = None
-            gate.lock.release()
             gate.news.notify_all()
+
+
+def _is_due(gate: _Gate, held: HeldLeases) -> bool:
+    """True when another process should have its turn."""
+    if gate.handovers >= HANDOVERS_MAX:
+        return True
+    return gate.handovers >= HANDOVERS_WHILE_WANTED_MAX and held.is_wanted()
 
 
 def _leave_nothing(gate: _Gate) -> None:

@@ -72,6 +72,11 @@ def _only_adds(change: object, pins: Mapping[TableKey, TablePin], branch: str) -
     return branch == MAIN or pins[change.key].lineage == branch
 
 
+def _is_same_table(pin: TablePin, staged: TablePin) -> bool:
+    """The files lie in the folder of a lineage, and are gone with it, also when another one has taken its name."""
+    return pin.path == staged.path and pin.incarnation == staged.incarnation
+
+
 def moved_onto(
     storage: GraphStorage, ahead: StagedAhead, pins: Mapping[TableKey, TablePin]
 ) -> dict[TableKey, StagedEffect] | None:
@@ -80,7 +85,7 @@ def moved_onto(
     for key, effect in ahead.effects.items():
         pin = pins.get(key)
         rows = ahead.changes.tables[key].rows
-        if pin is None or rows is None or pin.path != effect.pin.path:
+        if pin is None or rows is None or not _is_same_table(pin, effect.pin):
             return None
         table = storage.tables.open(pin)
         if pin.version != effect.pin.version and existing_ids(table, rows["id"].to_pylist()):
