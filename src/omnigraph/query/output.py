@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from omnigraph.language.query.describe import Column
 from omnigraph.language.query.ir import (
+    Aggregate,
     AliasRef,
     Expr,
     Nearest,
@@ -47,6 +48,8 @@ class Output:
     def table(self, frames: Iterator[Frame]) -> pa.Table:
         self._start = row_count(self.query.offset, self.bound) or 0
         self._count = row_count(self.query.limit, self.bound)
+        if fusions := self._other_fusions():
+            frames = self._placed(fusions, frames)
         if self.query.rank is not None:
             frames = self._ranked(self.query.rank, frames)
         if self.query.grouped:
@@ -66,14 +69,32 @@ class Output:
         variable = _ranked_variable(rank)
         entities = self.evaluation.entities(variable)
         cut = None if self.query.grouped or self.query.distinct else self._last
+        best_first = isinstance(rank, Nearest) or self.query.order_by[0].descending
+        limits = {"limit": cut if best_first else None, "depth": cut}
         if self.scans_whole:
-            ranked = self.evaluation.ranking.rank(rank, None, entities, self.bound, limit=cut)
+            ranked = self.evaluation.ranking.rank(rank, None, entities, self.bound, **limits)
             yield Frame(len(ranked.rows), {variable: ranked.rows})
             return
         whole = self._held(frames)
         rows = whole.columns[variable]
-        ranked = self.evaluation.ranking.rank(rank, distinct(rows, entities.size), entities, self.bound, limit=cut)
+        ranked = self.evaluation.ranking.rank(rank, distinct(rows, entities.size), entities, self.bound, **limits)
         yield whole.where(members(rows, ranked.rows, entities.size))
+
+    def _other_fusions(self) -> list[Rrf]:
+        """Fusions that are returned and do not order the query."""
+        returned = (self._behind(item.expr) for item in self.query.return_exprs)
+        found = (expr.arg if isinstance(expr, Aggregate) else expr for expr in returned)
+        return [expr for expr in found if isinstance(expr, Rrf) and expr != self.query.rank]
+
+    def _placed(self, fusions: list[Rrf], frames: Iterator[Frame]) -> Iterator[Frame]:
+        """A place is one among all rows of the pattern, so all of them must be there first."""
+        whole = self._held(frames)
+        for rank in fusions:
+            variable = _ranked_variable(rank)
+            entities = self.evaluation.entities(variable)
+            rows = distinct(whole.columns[variable], entities.size)
+            self.evaluation.ranking.rank(rank, rows, entities, self.bound, limit=None)
+        yield whole
 
     def _held(self, frames: Iterator[Frame]) -> Frame:
         held = []

@@ -73,27 +73,45 @@ class Ranking:
     # --- ranks --------------------------------------------------------------------------------------------
 
     def scores(self, expr: Rank, frame: Frame, entities: Entities, bound: BoundParams) -> pa.Array:
-        """The scores of a frame's rows. A rank that orders the query was found before, by `rank`."""
+        """The scores of a frame's rows. A rank that orders the query, and a fusion, were found before, by `rank`."""
         rows = frame.columns[_field(expr).variable]
         known = self._ranked.get(expr)
-        if known is None:
-            known = self.rank(expr, distinct(rows, entities.size), entities, bound, limit=None)
+        if known is None:  # not kept: the next frame has other rows
+            known = self._found(expr, distinct(rows, entities.size), entities, bound, limit=None, depth=None)
         return known.of(rows)
 
     def rank(
-        self, expr: Rank, rows: Rows | None, entities: Entities, bound: BoundParams, *, limit: int | None
+        self,
+        expr: Rank,
+        rows: Rows | None,
+        entities: Entities,
+        bound: BoundParams,
+        *,
+        limit: int | None,
+        depth: int | None = None,
     ) -> Ranked:
         """Ranks these rows (each once; None: the whole table, which an index can rank without a list of its rows).
 
-        With a limit at least the best so many come back, and what ties with the last of them.
+        With a limit at least the best so many come back, and what ties with the last of them. `depth` is how many of
+        the nearest belong to a fusion; None: all.
         """
-        if isinstance(expr, Rrf):
-            ranked = self._fused(expr, rows, entities, bound, limit=limit)
-        else:
-            population = None if rows is None else entities.row_ids(rows)
-            ranked = _ranked(entities, self._hits(expr, entities, population, bound, limit))
-        self._ranked[expr] = ranked
+        ranked = self._ranked[expr] = self._found(expr, rows, entities, bound, limit=limit, depth=depth)
         return ranked
+
+    def _found(
+        self,
+        expr: Rank,
+        rows: Rows | None,
+        entities: Entities,
+        bound: BoundParams,
+        *,
+        limit: int | None,
+        depth: int | None,
+    ) -> Ranked:
+        if isinstance(expr, Rrf):
+            return self._fused(expr, rows, entities, bound, limit=limit, depth=depth)
+        population = None if rows is None else entities.row_ids(rows)
+        return _ranked(entities, self._hits(expr, entities, population, bound, limit))
 
     def _hits(
         self, expr: Nearest | Bm25, entities: Entities, population: RowIds | None, bound: BoundParams, limit: int | None
@@ -125,15 +143,22 @@ class Ranking:
         return vector
 
     def _fused(
-        self, expr: Rrf, rows: Rows | None, entities: Entities, bound: BoundParams, *, limit: int | None
+        self,
+        expr: Rrf,
+        rows: Rows | None,
+        entities: Entities,
+        bound: BoundParams,
+        *,
+        limit: int | None,
+        depth: int | None,
     ) -> Ranked:
         given = None if expr.k is None else constant(expr.k, bound)
         k = RRF_K_DEFAULT if given is None else int(given)
         arms = []
         for each in (expr.primary, expr.secondary):
             # Of the nearest only the best so many are an arm; a text's matches are, all of them.
-            cut = limit if isinstance(each, Nearest) else None
-            ranked = self.rank(each, rows, entities, bound, limit=cut)
+            cut = depth if isinstance(each, Nearest) else None
+            ranked = self._found(each, rows, entities, bound, limit=cut, depth=None)
             arms.append(Arm(ranked, entities, descending=isinstance(each, Bm25), cut=cut))
         return fused(arms, k, limit)
 
