@@ -2,35 +2,36 @@
 
 from __future__ import annotations
 
-import logging
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import field
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from omnigraph import history
+from omnigraph.graph.load_aftermath import Aftermath
+from omnigraph.graph.load_branch import ensure_branch, exists, take_back
 from omnigraph.graph.load_engines import Engine, LoadRun, LocalRun, choose, spark_run, staged_run
 from omnigraph.graph.load_progress import Committing
 from omnigraph.graph.load_sources import Source, SourceFormat, digest_of_content, is_staged, item_source
-from omnigraph.graph.mutating import digest
-from omnigraph.graph.results import LoadReport, LoadResult
-from omnigraph.model.errors import BadRequest, BranchNotFound, OmniGraphError
+from omnigraph.graph.mutating import count_of, digest
+from omnigraph.graph.reject_file import RejectFile
+from omnigraph.graph.results import LoadInterrupted, LoadReport, LoadResult
+from omnigraph.model.errors import BadRequest, BranchNotFound, Json, OmniGraphError
 from omnigraph.model.identifiers import MAIN, new_ulid
 from omnigraph.model.late_dataclass import dataclass
 from omnigraph.model.progress import ProgressListener
 from omnigraph.pipeline.watch import Stage, told
-from omnigraph.storage import AcceptedSchema, GraphStorage
+from omnigraph.storage import AcceptedSchema, GraphStorage, HeadIs
 from omnigraph.write import ChangeSet, ItemSource, PreparedLoad, Receipt, WriteBase, WriteRequest, write
+from omnigraph.write.commit import settle
 from omnigraph.write.load import LoadMode
 
 __all__ = ["Engine", "Load", "LoadMode", "load"]
 
 INDEX_FROM_ROWS = 100_000
 """A type that a load brings so many rows of gets its indexes right away; smaller loads leave them to `optimize`."""
-_log = logging.getLogger("omnigraph.graph")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,18 +60,26 @@ class Load:
 
 
 def load(storage: GraphStorage, schema: Callable[[], AcceptedSchema], request: Load) -> LoadResult:
-    """Loads an input as one commit, or raises and changes nothing. A branch that was made for it goes with it."""
+    """Loads an input as one commit, or raises and changes nothing. A branch that was made for it goes with it.
+
+    Once the commit is published the load has happened: what fails after that is a warning of the result, and an
+    interrupt is raised as `LoadInterrupted`, which has the result.
+    """
     items = item_source(request.source, request.how, schema().catalog)
     engine = choose(request.engine, request.spark, items)
-    created = _ensure_branch(storage, request)
+    rejects = None if request.reject_file is None else RejectFile.of(request.reject_file, request.source, items)
+    made = ensure_branch(storage, request.branch, request.base_branch, dry_run=request.dry_run)
+    work = _Work(storage, schema, request, items, rejects, made)
     try:
         with _run(storage, schema, request, items, engine) as run:
-            return _load(storage, schema, request, items, run, created=created)
-    except BaseException:
-        if created:
-            with suppress(OmniGraphError):  # the load's own error matters more
-                history.delete_branch(storage, request.branch)
-        raise
+            work.carry_out(run)
+    except BaseException as error:
+        if not work.outlasts(error):
+            raise
+    result = work.result()
+    if work.after.interrupted:
+        raise LoadInterrupted(result)
+    return result
 
 
 @contextmanager
@@ -99,169 +108,233 @@ def _identity() -> tuple[str, int]:
     return new_ulid(), time.time_ns() // 1_000_000
 
 
-def _load(
-    storage: GraphStorage,
-    schema: Callable[[], AcceptedSchema],
-    request: Load,
-    items: ItemSource | None,
-    run: LoadRun,
-    *,
-    created: bool,
-) -> LoadResult:
-    prepared: list[PreparedLoad] = []
-    begun, committing = time.perf_counter(), Committing(request.progress)
+@dataclass(slots=True)
+class _Work:
+    """One load on its way: what was prepared, the receipt once there is one, and what happened after that."""
 
-    def prepare(base: WriteBase) -> ChangeSet:
+    storage: GraphStorage
+    schema: Callable[[], AcceptedSchema]
+    request: Load
+    items: ItemSource | None
+    rejects: RejectFile | None
+    made: HeadIs | None
+    """The branch, if it was made for this load."""
+    mark: str = field(default_factory=new_ulid)
+    """Is kept with the commit, by which a load that was cut off knows its own."""
+    begun: float = 0.0
+    engine: Literal["local", "spark"] = "local"
+    seconds: dict[str, float] = field(default_factory=dict)
+    prepared: PreparedLoad | None = None
+    receipt: Receipt | None = None
+    after: Aftermath = field(default_factory=Aftermath)
+
+    def carry_out(self, run: LoadRun) -> None:
+        self.engine, self.seconds, self.begun = run.name, run.seconds, time.perf_counter()
+        committing = Committing(self.request.progress)
+        if self.request.dry_run:
+            self._try_out(run)
+            return
+        try:
+            self.receipt = write(
+                self.storage, self._write_request(partial(self._prepare, run, committing)), self.schema
+            )
+        except BaseException as error:
+            self.receipt = self._landed(error)
+            if self.receipt is None or not isinstance(error, Exception | KeyboardInterrupt):
+                raise
+            self.after.note(error, "it is committed, but the commit did not end as it should")
+        if self.receipt.replayed or self.prepared is None:
+            self._drop_rejects()
+            return
+        with self.after.survives("the end of the commit could not be told"):
+            committing.ended()
+        self._put_rejects()
+        self._index(run, self.prepared)
+
+    def outlasts(self, error: BaseException) -> bool:
+        """True when the load has happened although it ended with an error. Else nothing has, and the error says why."""
+        if self.receipt is None:
+            self._drop_rejects()
+            if self.made is not None:
+                take_back(self.storage, self.request.branch, self.made, error)
+            return False
+        if not isinstance(error, Exception | KeyboardInterrupt):
+            error.add_note(f"the load is done, as commit {_id_of(self.receipt)}")
+            return False
+        self.after.note(error, "its end was cut short", "what it staged is removed when the graph is opened next")
+        return True
+
+    # --- until the publish --------------------------------------------------------------------------------
+
+    def _try_out(self, run: LoadRun) -> None:
+        """A dry run: everything but the commit."""
+        request = self.request
+        branch = request.branch if exists(self.storage, request.branch) else request.base_branch or MAIN
+        self._prepare(run, None, WriteBase(branch, self.storage.manifest.load(branch), self.schema()))
+        if self.rejects is not None:
+            self.rejects.without_commit()
+
+    def _prepare(self, run: LoadRun, committing: Committing | None, base: WriteBase) -> ChangeSet:
         outcome = run.prepare(base)
-        _write_rejects(request.reject_file, outcome)
+        if self.rejects is not None:
+            self.rejects.hold(outcome.rejected)
+            if outcome.refused:
+                self.rejects.without_commit()
         outcome.refuse()
-        prepared.append(outcome)
-        if not request.dry_run:
+        self.prepared = outcome
+        if committing is not None:
             committing.begun(outcome)
         return outcome.changes
 
-    receipt = None
-    if request.dry_run:
-        branch = request.branch if _exists(storage, request.branch) else request.base_branch or MAIN
-        prepare(WriteBase(branch, storage.manifest.load(branch), schema()))
-    else:
-        receipt = write(storage, _write_request(request, prepare, items, schema), schema)
-        committing.ended()
-    seconds = dict(run.seconds)
-    if receipt is not None and not receipt.replayed:
-        seconds |= _indexes(storage, schema, request, run, prepared[-1])
-    seconds["commit"] = max(0.0, time.perf_counter() - begun - sum(seconds.values()) + seconds.get("session", 0.0))
-    return _result(request, prepared[-1] if prepared else None, items, run, seconds, created=created, receipt=receipt)
+    def _write_request(self, prepare: Callable[[WriteBase], ChangeSet]) -> WriteRequest:
+        request = self.request
+        return WriteRequest(
+            branch=request.branch,
+            kind="load",
+            writer_kind="Load",
+            prepare=prepare,
+            actor_id=request.actor_id,
+            message=request.message,
+            if_commit=request.if_commit,
+            idempotency_key=request.idempotency_key,
+            request_digest=self._digest() if request.idempotency_key is not None else None,
+            prepares_again=request.mode != "overwrite",
+            publishes_empty=True,
+            result=self._counts,
+            extra={"load_id": self.mark},
+        )
 
+    def _digest(self) -> str:
+        request = self.request
+        if self.items is None:
+            raise BadRequest(
+                "a DataFrame has no content that an idempotency key could be bound to",
+                "write it to files and load them, or leave the key out",
+            )
+        content = digest_of_content(self.items, self.schema().catalog)
+        plain = {"match_edges": None, "on_error": "fail"}
+        others: list[Json] = [[name, getattr(request, name)] for name in plain if getattr(request, name) != plain[name]]
+        return digest("load", request.branch, request.mode, request.patch, content, *others)
 
-def _indexes(
-    storage: GraphStorage, schema: Callable[[], AcceptedSchema], request: Load, run: LoadRun, prepared: PreparedLoad
-) -> dict[str, float]:
-    """Indexes of the types that grew much, in a commit of their own. They are derived: the load is done without."""
-    counts = {f"node:{name}": count for name, count in prepared.nodes.items()}
-    counts |= {f"edge:{name}": count for name, count in prepared.edges.items()}
-    grown = {key: count for key, count in counts.items() if count >= INDEX_FROM_ROWS}
-    if not grown:
-        return {}
-    from omnigraph.write.indexing import ensure_indices
+    # --- after the publish --------------------------------------------------------------------------------
 
-    begun = time.perf_counter()
-    try:
+    def _landed(self, error: BaseException) -> Receipt | None:
+        """The commit of this load although the write ended with an error: it came right after the publish, or before
+        it when everything was done but that, which is finished first."""
+        if self.prepared is None:
+            return None
+        try:
+            if not isinstance(error, OmniGraphError):  # those have settled their own work
+                settle(self.storage, self.request.branch)
+            commits = self.storage.manifest.load(self.request.branch).state.commits.values()
+        except BranchNotFound:
+            return None  # and what was on it with it
+        except OmniGraphError as failed:
+            error.add_note(f"whether the load was committed could not be found out: {failed}")
+            return None
+        return next((Receipt(commit) for commit in commits if commit.py.get("load_id") == self.mark), None)
+
+    def _drop_rejects(self) -> None:
+        if self.rejects is not None:
+            self.rejects.drop()
+
+    def _put_rejects(self) -> None:
+        if self.rejects is not None:
+            with self.after.survives(f"the reject file '{self.rejects.path}' was not written"):
+                self.rejects.after_commit()
+
+    def _index(self, run: LoadRun, prepared: PreparedLoad) -> None:
+        """Indexes of the types that grew much, in a commit of their own. They are derived: the load is done without."""
+        counts = {f"node:{name}": count for name, count in prepared.nodes.items()}
+        counts |= {f"edge:{name}": count for name, count in prepared.edges.items()}
+        grown = {key: count for key, count in counts.items() if count >= INDEX_FROM_ROWS}
+        if not grown:
+            return
+        branch = self.request.branch
+        builder = "`omnigraph optimize`" if branch == MAIN else f"`graph.ensure_indices('{branch}')`"
+        what, remedy = "its indexes were not built", f"{builder} builds them"
+        begun = time.perf_counter()
+        if self.after.interrupted:
+            self.after.warn(f"{what}; {remedy}")
+            return
+        with self.after.survives(what, remedy):
+            conflict = self._build_indexes(run, grown)
+            if conflict is not None:
+                self.after.warn(f"{what}: {conflict}; {remedy}")
+        self.seconds["index"] = time.perf_counter() - begun
+
+    def _build_indexes(self, run: LoadRun, grown: Mapping[str, int]) -> str | None:
+        """What stood against it, if something did."""
+        from omnigraph.write.indexing import ensure_indices
+
+        request = self.request
         with told(Stage(name="index", listener=request.progress, rows_total=sum(grown.values()))) as watch:
-            ensure_indices(
-                storage,
-                schema,
+            return ensure_indices(
+                self.storage,
+                self.schema,
                 request.branch,
                 tables=list(grown),
                 actor_id=request.actor_id,
                 substrings=False,
                 build=partial(run.build_indexes, listener=watch.hear),
-            )
-    except OmniGraphError as error:
-        _log.warning("the load is done, its indexes are not: %s", error)
-    return {"index": time.perf_counter() - begun}
+            ).conflict
 
+    # --- the answer ---------------------------------------------------------------------------------------
 
-def _write_request(
-    request: Load,
-    prepare: Callable[[WriteBase], ChangeSet],
-    items: ItemSource | None,
-    schema: Callable[[], AcceptedSchema],
-) -> WriteRequest:
-    return WriteRequest(
-        branch=request.branch,
-        kind="load",
-        writer_kind="Load",
-        prepare=prepare,
-        actor_id=request.actor_id,
-        message=request.message,
-        if_commit=request.if_commit,
-        idempotency_key=request.idempotency_key,
-        request_digest=_digest(request, items, schema) if request.idempotency_key is not None else None,
-        prepares_again=request.mode != "overwrite",
-        publishes_empty=True,
-    )
+    def _counts(self) -> dict[str, Json]:
+        """What the load did, as it is kept with an idempotency key."""
+        if self.prepared is None:
+            return {}
+        nodes: dict[str, Json] = dict(sorted(self.prepared.nodes.items()))
+        edges: dict[str, Json] = dict(sorted(self.prepared.edges.items()))
+        return {"nodes": nodes, "edges": edges, "rejected": len(self.prepared.rejected)}
 
-
-def _digest(request: Load, items: ItemSource | None, schema: Callable[[], AcceptedSchema]) -> str:
-    if items is None:
-        raise BadRequest(
-            "a DataFrame has no content that an idempotency key could be bound to",
-            "write it to files and load them, or leave the key out",
+    def result(self) -> LoadResult:
+        request, receipt, prepared = self.request, self.receipt, self.prepared
+        replayed = receipt is not None and receipt.replayed
+        counts = receipt.first_result if receipt is not None and replayed else self._counts()
+        nodes, edges = _by_type(counts.get("nodes")), _by_type(counts.get("edges"))
+        rejected = count_of(counts, "rejected")
+        commit = receipt.commit if receipt is not None else None
+        shown = prepared.violations[: request.max_errors] if prepared is not None and not replayed else ()
+        return LoadResult(
+            branch=request.branch,
+            mode=request.mode,
+            base_branch=request.base_branch,
+            branch_created=self.made is not None,
+            nodes=nodes,
+            edges=edges,
+            commit=commit,
+            rejected=rejected,
+            violations=tuple(shown),
+            dry_run=request.dry_run,
+            replayed=replayed,
+            engine=self.engine,
+            report=self._report(nodes, edges, rejected, None if commit is None else commit.commit_id),
+            warnings=tuple(self.after.warnings),
         )
-    content = digest_of_content(items, schema().catalog)
-    return digest("load", request.branch, request.mode, request.patch, content)
+
+    def _report(
+        self, nodes: Mapping[str, int], edges: Mapping[str, int], rejected: int, commit_id: str | None
+    ) -> LoadReport:
+        seconds, items = dict(self.seconds), self.items
+        spent = sum(each for stage, each in seconds.items() if stage != "session")
+        seconds["commit"] = max(0.0, time.perf_counter() - self.begun - spent)
+        return LoadReport(
+            engine=self.engine,
+            nodes=nodes,
+            edges=edges,
+            rejected=rejected,
+            files=0 if items is None else sum(1 for file in items.files if file is not None),
+            bytes=0 if items is None else items.size,
+            seconds={stage: round(each, 3) for stage, each in seconds.items()},
+            commit_id=commit_id,
+        )
 
 
-def _result(
-    request: Load,
-    prepared: PreparedLoad | None,
-    items: ItemSource | None,
-    run: LoadRun,
-    seconds: dict[str, float],
-    *,
-    created: bool,
-    receipt: Receipt | None,
-) -> LoadResult:
-    nodes = dict(sorted(prepared.nodes.items())) if prepared is not None else {}
-    edges = dict(sorted(prepared.edges.items())) if prepared is not None else {}
-    rejected = len(prepared.rejected) if prepared is not None else 0
-    commit = receipt.commit if receipt is not None else None
-    report = LoadReport(
-        engine=run.name,
-        nodes=nodes,
-        edges=edges,
-        rejected=rejected,
-        files=0 if items is None else sum(1 for file in items.files if file is not None),
-        bytes=0 if items is None else items.size,
-        seconds={stage: round(each, 3) for stage, each in seconds.items()},
-        commit_id=None if commit is None else commit.commit_id,
-    )
-    return LoadResult(
-        branch=request.branch,
-        mode=request.mode,
-        base_branch=request.base_branch,
-        branch_created=created,
-        nodes=nodes,
-        edges=edges,
-        commit=commit,
-        rejected=rejected,
-        violations=tuple(prepared.violations[: request.max_errors]) if prepared is not None else (),
-        dry_run=request.dry_run,
-        replayed=receipt.replayed if receipt is not None else False,
-        engine=run.name,
-        report=report,
-    )
+def _id_of(receipt: Receipt) -> str | None:
+    return None if receipt.commit is None else receipt.commit.commit_id
 
 
-# --- the branch -------------------------------------------------------------------------------------------
-
-
-def _exists(storage: GraphStorage, branch: str) -> bool:
-    return branch in storage.manifest.branches()
-
-
-def _ensure_branch(storage: GraphStorage, request: Load) -> bool:
-    """Makes the branch from its base if it is missing and a base is given; True when it was made here."""
-    if request.branch == MAIN or _exists(storage, request.branch):
-        return False
-    if request.base_branch is None:
-        raise BranchNotFound(request.branch, "name a base branch (--from) to create it with the load")
-    if request.dry_run:
-        storage.manifest.load(request.base_branch)
-        return False
-    history.create_branch(storage, request.branch, source=request.base_branch)
-    return True
-
-
-# --- rejects ----------------------------------------------------------------------------------------------
-
-
-def _write_rejects(path: Path | None, prepared: PreparedLoad) -> None:
-    """The rejected records as they came, so that they can be mended and loaded again."""
-    if path is None or not prepared.rejected:
-        return
-    try:
-        path.write_bytes(b"".join(reject.text.rstrip(b"\r\n") + b"\n" for reject in prepared.rejected))
-    except OSError as error:
-        raise BadRequest(f"cannot write the reject file '{path}': {error.strerror}") from error
+def _by_type(kept: Json) -> dict[str, int]:
+    return {name: count for name, count in kept.items() if isinstance(count, int)} if isinstance(kept, dict) else {}

@@ -74,21 +74,33 @@ def mutate(storage: GraphStorage, schema: Callable[[], AcceptedSchema], mutation
         if_commit=mutation.if_commit,
         idempotency_key=mutation.idempotency_key,
         request_digest=_digest_of(mutation) if mutation.idempotency_key is not None else None,
+        result=lambda: _counts(mutated[-1]),
         prepares_again=insert_only,
         recheck=recheck if insert_only else None,
         brief=not waits_for_provider(accepted, _ir(compiled)),
     )
     receipt = write(storage, request, schema)
-    counts = (mutated[-1].affected_nodes, mutated[-1].affected_edges) if mutated else (0, 0)
+    counts = receipt.first_result if receipt.replayed else _counts(mutated[-1])
     return MutationResult(
         branch=mutation.branch,
         query_name=compiled.name,
-        affected_nodes=counts[0],
-        affected_edges=counts[1],
-        actor_id=mutation.actor_id,
+        affected_nodes=count_of(counts, "affected_nodes"),
+        affected_edges=count_of(counts, "affected_edges"),
+        actor_id=receipt.commit.actor_id if receipt.replayed and receipt.commit is not None else mutation.actor_id,
         commit=receipt.commit,
         replayed=receipt.replayed,
     )
+
+
+def _counts(mutated: Mutated) -> dict[str, Json]:
+    """What a mutation did, as it is kept with an idempotency key."""
+    return {"affected_nodes": mutated.affected_nodes, "affected_edges": mutated.affected_edges}
+
+
+def count_of(counts: Mapping[str, Json], name: str) -> int:
+    """A number from what was kept; 0 where an earlier release kept nothing."""
+    count = counts.get(name)
+    return count if isinstance(count, int) else 0
 
 
 def _digest_of(mutation: Mutation) -> str:

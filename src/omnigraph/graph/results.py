@@ -13,7 +13,8 @@ from omnigraph.write import Violation
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MutationResult:
-    """The receipt of a mutation. `commit` is None when nothing matched: then nothing was published."""
+    """The receipt of a mutation. `commit` is None when nothing matched and no idempotency key had to be kept: then
+    nothing was published. A `replayed` one tells what the first call with its key did."""
 
     branch: str
     query_name: str
@@ -69,7 +70,8 @@ class LoadReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadResult:
-    """The receipt of a load. `commit` is None for a dry run alone: a load always publishes one commit."""
+    """The receipt of a load. `commit` is None for a dry run alone: a load always publishes one commit. A `replayed`
+    one tells what the first load with its key did."""
 
     branch: str
     mode: str
@@ -84,6 +86,8 @@ class LoadResult:
     replayed: bool = False
     engine: str = "local"
     report: LoadReport | None = None
+    warnings: tuple[str, ...] = ()
+    """What went wrong after the commit: indexes that were not built, a listener that failed. The load is done."""
 
     @property
     def total_entities(self) -> int:
@@ -92,3 +96,11 @@ class LoadResult:
     @property
     def commit_id(self) -> str | None:
         return self.commit.commit_id if self.commit is not None else None
+
+
+class LoadInterrupted(KeyboardInterrupt):
+    """An interrupt of a load that had its commit already. It ends a program like any other; `result` is the receipt."""
+
+    def __init__(self, result: LoadResult) -> None:
+        super().__init__(f"the load is done, as commit {result.commit_id}; {'; '.join(result.warnings)}")
+        self.result = result

@@ -7,6 +7,7 @@ exists from the moment its ref does, and is gone from the moment it is not.
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 
 from omnigraph.model.errors import (
     BadRequest,
@@ -17,7 +18,7 @@ from omnigraph.model.errors import (
     SchemaApplyInProgress,
 )
 from omnigraph.model.identifiers import MAIN, SCHEMA_APPLY_LOCK, branches_overlap, check_branch_name, normalize_branch
-from omnigraph.storage import MANIFEST, GraphStorage, Point, reach
+from omnigraph.storage import MANIFEST, GraphStorage, HeadIs, LoadedManifest, Point, reach
 
 _log = logging.getLogger("omnigraph.history")
 
@@ -27,8 +28,8 @@ def branch_list(storage: GraphStorage) -> list[str]:
     return storage.manifest.branches()
 
 
-def create_branch(storage: GraphStorage, name: str, *, source: str = MAIN) -> None:
-    """Makes a branch at the head of `source`. Costs the same whatever the size of the graph."""
+def create_branch(storage: GraphStorage, name: str, *, source: str = MAIN) -> HeadIs:
+    """Makes a branch at the head of `source`; says which one it is. Costs the same whatever the size of the graph."""
     storage.require_writable()
     name, source = check_branch_name(name), normalize_branch(source)
     with storage.leases.hold(source, name, graph=True):
@@ -37,17 +38,26 @@ def create_branch(storage: GraphStorage, name: str, *, source: str = MAIN) -> No
         storage.manifest.forget(name)
         storage.lineages.create(MANIFEST, name, None if source == MAIN else source, base.version)
         reach(Point.BRANCH_CREATED)
+        own = base.state.heads.get(name)
+        return HeadIs(storage.manifest.identifier(name), own.head_commit_id if own is not None else None)
 
 
-def delete_branch(storage: GraphStorage, name: str) -> None:
-    """Removes a branch and the forks that only it used. Its own commits are gone with it."""
+def delete_branch(
+    storage: GraphStorage, name: str, *, only_if: Callable[[LoadedManifest], None] = lambda _: None
+) -> None:
+    """Removes a branch and the forks that only it used. Its own commits are gone with it.
+
+    `only_if` is shown the branch while nobody else can write it, and raises when it is to stay.
+    """
     storage.require_writable()
     name = normalize_branch(name)
     if name == MAIN:
         raise BadRequest("cannot delete branch 'main'", "main is the base lineage of the graph")
     with storage.leases.hold(name, graph=True):
         _refuse_schema_apply(storage.lineages.names(MANIFEST))
-        locations = set(storage.manifest.load(name).state.locations.values())
+        loaded = storage.manifest.load(name)
+        only_if(loaded)
+        locations = set(loaded.state.locations.values())
         forked = sorted(location for location in locations if storage.lineages.exists(location, name))
         _refuse_dependants(storage, name, forked=bool(forked))
         if not storage.lineages.delete(MANIFEST, name):

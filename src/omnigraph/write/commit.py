@@ -291,7 +291,7 @@ def _attempt(
 
 
 def settle(storage: GraphStorage, branch: str) -> None:
-    """Finishes or takes back what was left half done on a branch: by a dead writer, or by an interrupted one of ours."""
+    """Finishes or takes back what was left half done on a branch, by a dead writer or an interrupted one of ours."""
     if _pending(storage, branch):
         with window(storage, branch) as lease:
             _recover(storage, branch, lease)

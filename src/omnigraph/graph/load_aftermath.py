@@ -1,0 +1,37 @@
+"""After the publish: a load has happened, whatever goes wrong from then on. What does is told with its receipt."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import field
+
+from omnigraph.model.late_dataclass import dataclass
+
+_log = logging.getLogger("omnigraph.graph")
+
+
+@dataclass(slots=True)
+class Aftermath:
+    """What went wrong when the commit was there already."""
+
+    warnings: list[str] = field(default_factory=list)
+    interrupted: bool = False
+
+    @contextmanager
+    def survives(self, what: str, remedy: str = "") -> Iterator[None]:
+        """Whatever fails in the block becomes a warning: `what` is not as it should be, for a reason."""
+        try:
+            yield
+        except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - a listener, a disk: all of it is told
+            self.note(error, what, remedy)
+
+    def note(self, error: BaseException, what: str, remedy: str = "") -> None:
+        self.interrupted = self.interrupted or isinstance(error, KeyboardInterrupt)
+        reason = "interrupted" if isinstance(error, KeyboardInterrupt) else str(error) or type(error).__name__
+        self.warn(f"{what}: {reason}{f'; {remedy}' if remedy else ''}")
+
+    def warn(self, text: str) -> None:
+        self.warnings.append(text)
+        _log.info("the load is done; %s", text)  # whoever has the result tells people
