@@ -6,7 +6,7 @@ import traceback
 
 import click
 
-from omnigraph.cli.exit_codes import FAILURE, USAGE, exit_code_of
+from omnigraph.cli.exit_codes import FAILURE, INTERRUPTED, USAGE, exit_code_of
 from omnigraph.cli.output import Output, to_json_text
 from omnigraph.cli.refusals import ReportedFailure
 from omnigraph.language.diagnostics import CompileError
@@ -29,7 +29,21 @@ def report_refusal(error: OmniGraphError, output: Output) -> int:
             output.note(f"  {text}")
         if error.hint:
             output.note(f"hint: {error.hint}")
+        _tell_notes(error, output)
     return exit_code_of(error)
+
+
+def report_interrupt(error: BaseException, output: Output) -> int:
+    """Ctrl-C, as click passes it on or as it came."""
+    output.fail("interrupted")
+    _tell_notes(error.__cause__ or error, output)
+    return INTERRUPTED
+
+
+def _tell_notes(error: BaseException, output: Output) -> None:
+    """What whoever passed the error on had to add: what it left behind, for example."""
+    for note in getattr(error, "__notes__", ()):
+        output.note(f"note: {note}")
 
 
 def _violations(error: OmniGraphError) -> list[str]:
@@ -46,13 +60,15 @@ def _violations(error: OmniGraphError) -> list[str]:
 
 
 def error_document(error: OmniGraphError) -> dict[str, Json]:
-    """`{"error": {code, message, hint?, details?}}`; a lost precondition keeps its sibling object."""
+    """`{"error": {code, message, hint?, details?, notes?}}`; a lost precondition keeps its sibling object."""
     code = error.error_code if isinstance(error, CompileError) else error.code
     body: dict[str, Json] = {"code": code, "message": error.sentence()}
     if error.hint:
         body["hint"] = error.hint
     if details := error.details():
         body["details"] = details
+    if notes := getattr(error, "__notes__", None):
+        body["notes"] = list(notes)
     document: dict[str, Json] = {"error": body}
     if isinstance(error, PreconditionFailed):
         failure: dict[str, Json] = {"expected": error.expected}

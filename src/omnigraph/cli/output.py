@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, TextIO
 
 from omnigraph.model.late_dataclass import dataclass
@@ -44,13 +45,24 @@ class Output:
             for line in lines:
                 self.write(line)
 
+    def show_receipt(self, document: Mapping[str, Json], lines: Iterable[str], happened: str) -> None:
+        """The result of a write, which has happened: where nobody takes it, that is told on stderr and no failure."""
+        try:
+            self.show(document, lines)
+            sys.stdout.flush()
+        except (OSError, KeyboardInterrupt) as error:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what waits to be written has no place
+            reason = "interrupted" if isinstance(error, KeyboardInterrupt) else error.strerror or str(error)
+            self.warn(f"{happened}; its result could not be written: {reason.lower()}")
+
     def write(self, line: str) -> None:
         """One line of the result."""
         sys.stdout.write(f"{line}\n")
 
     def note(self, line: str) -> None:
-        """One line for the person at the terminal."""
-        sys.stderr.write(f"{line}\n")
+        """One line for the person at the terminal. What nobody can read changes nothing about the outcome."""
+        with suppress(OSError):
+            sys.stderr.write(f"{line}\n")
 
     def warn(self, text: str) -> None:
         self.note(f"{paint('warning:', YELLOW, sys.stderr)} {text}")

@@ -28,6 +28,8 @@ class ProgressLine:
     stage: str = ""
     drawn: float = field(default=-1.0)
     length: int = 0
+    is_gone: bool = False
+    """The terminal does not take anything any more: the job goes on without it."""
 
     def __call__(self, progress: Progress) -> None:
         now = self.clock()
@@ -41,14 +43,21 @@ class ProgressLine:
     def wipe(self) -> None:
         if self.length:
             self._draw("")
-            self.stream.write("\r")
-            self.stream.flush()
+            self._write("\r")
             self.length = 0
 
     def _draw(self, text: str) -> None:
-        self.stream.write(f"\r{text.ljust(self.length)}")
-        self.stream.flush()
+        self._write(f"\r{text.ljust(self.length)}")
         self.length = len(text)
+
+    def _write(self, text: str) -> None:
+        if self.is_gone:
+            return
+        try:
+            self.stream.write(text)
+            self.stream.flush()
+        except OSError:
+            self.is_gone = True
 
 
 def line_of(progress: Progress) -> str:

@@ -48,6 +48,7 @@ class Root(OmniGroup):
         """Run one command line and exit. Everything that goes wrong below ends here."""
         argv, warning = modern(sys.argv[1:] if args is None else args)
         session = Session(json=_asks_for_json(argv))
+        _open_closed_streams()
         _speak_utf8()
         if warning:
             session.output.warn(warning)
@@ -59,9 +60,10 @@ class Root(OmniGroup):
             code = super().main(argv, prog_name, **extra)
             sys.stdout.flush()
             return code if isinstance(code, int) else 0
-        except (click.exceptions.Abort, KeyboardInterrupt):
-            session.output.fail("interrupted")
-            return 130
+        except (click.exceptions.Abort, KeyboardInterrupt) as error:
+            from omnigraph.cli.failures import report_interrupt
+
+            return report_interrupt(error, session.output)
         except Exception as error:  # noqa: BLE001  # the edge of the process: report everything, swallow nothing
             return _report(error, session)
 
@@ -85,6 +87,13 @@ def _asks_for_json(argv: Sequence[str]) -> bool:
     """Also a command line that cannot be parsed may ask for errors as JSON."""
     options = argv[: argv.index("--")] if "--" in argv else argv
     return "--json" in options
+
+
+def _open_closed_streams() -> None:
+    """A stream that the caller closed takes nothing, and is no reason to fail."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 - for the life of the process
 
 
 def _speak_utf8() -> None:

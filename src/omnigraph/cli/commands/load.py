@@ -130,6 +130,8 @@ def command(
         target.announce("load")
         if mode == "overwrite":
             target.confirm("load --mode overwrite")
+    from omnigraph.graph.results import LoadInterrupted
+
     source = _source(paths, str(tabular["format"]))
     line = progress_line(quiet=session.quiet)
     asked = _asked(tabular, engine, spark, line)
@@ -151,11 +153,14 @@ def command(
                 message=message,
                 **cast("Any", asked),
             )
+    except LoadInterrupted as interrupted:  # too late: the load is done
+        result = interrupted.result
     finally:
         if line is not None:
             line.wipe()
-    _report_rejects(session, result)
-    session.output.show(_document(target, result, base, on_error), _lines(target, result))
+    _report_trouble(session, result)
+    happened = "nothing was written" if dry_run else f"the load is done, as commit {result.commit_id}"
+    session.output.show_receipt(_document(target, result, base, on_error), _lines(target, result), happened)
 
 
 def _asked(tabular: dict[str, Any], engine: str, spark: str | None, line: ProgressLine | None) -> dict[str, Any]:
@@ -228,6 +233,10 @@ def _document(target: Target, result: LoadResult, base: str | None, on_error: st
         document["violations"] = [violation.to_json() for violation in result.violations]
     if result.dry_run:
         document["dry_run"] = True
+    if result.replayed:
+        document["replayed"] = True
+    if result.warnings:
+        document["warnings"] = list(result.warnings)
     document["engine"] = result.engine
     if result.report is not None:
         report = result.report.to_json()
@@ -250,10 +259,14 @@ def _lines(target: Target, result: LoadResult) -> Iterator[str]:
         yield f"created branch {result.branch} from {result.base_branch}"
     if result.rejected:
         yield f"rejected {result.rejected} records"
+    if result.replayed:
+        yield f"done before: commit {result.commit_id} has this idempotency key; nothing was written again"
 
 
-def _report_rejects(session: Session, result: LoadResult) -> None:
-    """Records that were left out are named on stderr, so that a person sees them whatever the output is."""
+def _report_trouble(session: Session, result: LoadResult) -> None:
+    """What went wrong after the commit, and the records that were left out: on stderr, whatever the output is."""
+    for warning in result.warnings:
+        session.output.warn(f"the load is done; {warning}")
     for violation in result.violations:
         file = f"{violation.file}, " if violation.file and violation.line else ""
         session.output.warn(f"rejected: {file}{violation}")

@@ -14,6 +14,7 @@ from omnigraph.cli.write_options import condition_options
 
 if TYPE_CHECKING:
     from omnigraph.graph.results import MutationResult
+    from omnigraph.model.errors import Json
 
 
 @click.command(
@@ -41,10 +42,8 @@ def command(
     """Insert, update and delete entities with a query.
 
     All statements of the query become one commit, or none. NAME selects a query when the source has several. A query
-    that matches nothing succeeds and publishes no commit.
+    that matches nothing succeeds and publishes no commit, unless an idempotency key is to be kept.
     """
-    from omnigraph.cli.commands.commit import commit_document
-
     source = QuerySource(name, file, text, params, params_file)
     target = session.target(None)
     query = source.query_text(target, "mutate")
@@ -60,17 +59,24 @@ def command(
             idempotency_key=idempotency_key,
             message=message,
         )
-    session.output.show(
-        {
-            "branch": result.branch,
-            "query_name": result.query_name,
-            "affected_nodes": result.affected_nodes,
-            "affected_edges": result.affected_edges,
-            "actor_id": result.actor_id,
-            "commit": None if result.commit is None else commit_document(result.commit),
-        },
-        _lines(result),
-    )
+    happened = "nothing matched" if result.commit is None else f"the mutation is done, as commit {result.commit_id}"
+    session.output.show_receipt(_document(result), _lines(result), happened)
+
+
+def _document(result: MutationResult) -> dict[str, Json]:
+    from omnigraph.cli.commands.commit import commit_document
+
+    document: dict[str, Json] = {
+        "branch": result.branch,
+        "query_name": result.query_name,
+        "affected_nodes": result.affected_nodes,
+        "affected_edges": result.affected_edges,
+        "actor_id": result.actor_id,
+        "commit": None if result.commit is None else commit_document(result.commit),
+    }
+    if result.replayed:
+        document["replayed"] = True
+    return document
 
 
 def _lines(result: MutationResult) -> Iterator[str]:
@@ -78,3 +84,5 @@ def _lines(result: MutationResult) -> Iterator[str]:
     yield f"changed {result.branch} via {result.query_name}: {counts}"
     if result.actor_id is not None:
         yield f"actor_id: {result.actor_id}"
+    if result.replayed:
+        yield f"done before: commit {result.commit_id} has this idempotency key; nothing was written again"
