@@ -6,6 +6,7 @@ it holds the columns that the checks compare, and streams the rows from the stag
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, cast
@@ -14,6 +15,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
 from omnigraph.graph import Graph
+from omnigraph.graph.results import LoadInterrupted
 from omnigraph.language import Catalog
 from omnigraph.model.errors import BadRequest
 from omnigraph.pipeline.handed_over import HandedOver, StagedSource
@@ -26,6 +28,7 @@ from omnigraph.write.tabular import BatchReader, TypeMapping, bind, read_mapping
 from omnigraph.write.tabular.mapping import with_type
 
 LoadMode = Literal["append", "merge", "overwrite"]
+_log = logging.getLogger("omnigraph.spark")
 NAME = "dataframe"
 """Stands where a file stands in messages: `dataframe[3]` is its fourth partition."""
 
@@ -111,15 +114,20 @@ class CommitWriter(DataSourceArrowWriter):
 
     def _load(self, source: StagedSource) -> None:
         with Graph.open(self.uri, actor=self.actor) as graph:
-            graph.load(
-                source,
-                mode=self.mode,
-                branch=self.branch,
-                base=self.base,
-                patch=self.patch,
-                match_edges=self.match_edges,
-                message=self.message,
-            )
+            try:
+                result = graph.load(
+                    source,
+                    mode=self.mode,
+                    branch=self.branch,
+                    base=self.base,
+                    patch=self.patch,
+                    match_edges=self.match_edges,
+                    message=self.message,
+                )
+            except LoadInterrupted as interrupted:  # too late: Spark must not hear that the write failed
+                result = interrupted.result
+        for warning in result.warnings:
+            _log.warning("the write is done; %s", warning)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         """After a failure of a task or of the commit."""
