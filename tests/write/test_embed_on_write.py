@@ -189,3 +189,79 @@ def test_types_without_embed_never_look_at_the_environment(graph: Graph, monkeyp
     plain = Graph.init(graph.uri + "2", "node P { name: String @key }", durability="os").schema.catalog.nodes[0]
     records: list[dict[str, Any]] = [{"name": "x"}]
     assert embedded_records(plain, records, {}, patch=False) is records
+
+
+# --- a text that changes without a provider --------------------------------------------------------------------
+
+GIVEN = [1.0, 2.0, 3.0]
+
+
+def with_vectors(graph: Graph) -> None:
+    """Vectors that somebody gave, of texts that are known."""
+    load(graph, *({"slug": slug, "body": "old", "emb": GIVEN} for slug in "abc"))
+    load(graph, {"slug": "s", "body": "old", "emb": GIVEN}, type_name="Strict")
+
+
+@pytest.mark.parametrize("body", ['"new"', "null"])
+def test_an_update_of_the_text_takes_its_vector_away_when_nobody_can_embed_it(graph: Graph, body: str) -> None:
+    with_vectors(graph)
+    graph.mutate(f'query u() {{ update Doc set {{ body: {body} }} where slug = "a" }}')
+    graph.mutate('query u() { update Doc set { body: "old", note: "the same text" } where slug = "b" }')
+    assert vectors(graph) == {"a": None, "b": GIVEN, "c": GIVEN}
+
+
+def test_an_update_that_states_the_vector_keeps_it(graph: Graph) -> None:
+    with_vectors(graph)
+    graph.mutate('query u() { update Doc set { body: "new", emb: [3.0, 2.0, 1.0] } where slug = "a" }')
+    assert vectors(graph) == {"a": [3.0, 2.0, 1.0], "b": GIVEN, "c": GIVEN}
+
+
+def test_an_update_of_the_text_of_a_required_vector_is_refused(graph: Graph) -> None:
+    with_vectors(graph)
+    head = graph.snapshot().commit_id
+    with pytest.raises(CompileError, match="T12") as refused:
+        graph.mutate('query u() { update Strict set { body: "new" } where slug = "s" }')
+    assert "update" in str(refused.value)
+    assert "OMNIGRAPH_EMBED_PROVIDER" in (refused.value.diagnostics[0].hint or "")
+    assert graph.snapshot().commit_id == head
+    graph.mutate('query u() { update Strict set { body: "old" } where slug = "s" }')
+    graph.mutate('query u() { update Strict set { body: "new" } where slug = "nobody" }')
+    assert vectors(graph, "Strict") == {"s": GIVEN}
+
+
+def test_a_merge_of_a_changed_text_takes_its_vector_away(graph: Graph) -> None:
+    with_vectors(graph)
+    load(graph, {"slug": "a", "body": "new"})
+    assert vectors(graph) == {"a": None, "b": GIVEN, "c": GIVEN}
+    with pytest.raises(ValidationFailed, match="missing value for non-nullable property 'emb'"):
+        load(graph, {"slug": "s", "body": "new"}, type_name="Strict")
+
+
+def test_a_patch_of_the_text_takes_its_vector_away_when_nobody_can_embed_it(graph: Graph) -> None:
+    with_vectors(graph)
+    load(graph, {"slug": "a", "body": "new"}, {"slug": "b", "body": None}, {"slug": "c", "note": "x"}, patch=True)
+    assert vectors(graph) == {"a": None, "b": None, "c": GIVEN}
+    load(graph, {"slug": "c", "body": "old"}, {"slug": "d", "body": "fresh"}, patch=True)
+    assert vectors(graph) == {"a": None, "b": None, "c": GIVEN, "d": None}
+    load(graph, {"slug": "c", "body": "new", "emb": [3.0, 2.0, 1.0]}, patch=True)
+    assert vectors(graph)["c"] == [3.0, 2.0, 1.0]
+
+
+def test_a_patch_of_the_text_of_a_required_vector_is_refused(graph: Graph) -> None:
+    with_vectors(graph)
+    with pytest.raises(ValidationFailed, match=r"non-nullable property 'emb'.*OMNIGRAPH_EMBED_PROVIDER"):
+        load(graph, {"slug": "s", "body": "new"}, type_name="Strict", patch=True)
+    load(graph, {"slug": "s", "body": "old"}, type_name="Strict", patch=True)
+    assert vectors(graph, "Strict") == {"s": GIVEN}
+
+
+@pytest.mark.usefixtures("mock")
+def test_a_null_text_never_keeps_a_required_vector(tmp_path: Path) -> None:
+    schema = 'node Doc { slug: String @key  body: String?  emb: Vector(3) @embed("body") }'
+    graph = Graph.init(str(tmp_path / "null"), schema, durability="os")
+    load(graph, {"slug": "a", "body": "alpha"})
+    with pytest.raises(CompileError, match="T12"):
+        graph.mutate('query u() { update Doc set { body: null } where slug = "a" }')
+    with pytest.raises(ValidationFailed, match="non-nullable property 'emb'"):
+        load(graph, {"slug": "a", "body": None}, patch=True)
+    assert vectors(graph) == {"a": of("alpha")}

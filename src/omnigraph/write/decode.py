@@ -187,7 +187,12 @@ def _checked(chunk: _Chunk, prop: Property, values: list[Any], where: str, data:
 def missing_value(entity: NodeType | EdgeType, name: str, *, null: bool = False) -> str:
     """What is said of a required property that has no value."""
     word = "null" if null else "missing value"
-    return f"{entity.name}: {word} for non-nullable property '{name}'"
+    message = f"{entity.name}: {word} for non-nullable property '{name}'"
+    embed = entity.by_name[name].embed
+    if embed is None or null:
+        return message
+    how = "state the vector, or choose a provider that embeds it with OMNIGRAPH_EMBED_PROVIDER"
+    return f"{message}, which follows the text of '{embed.source}': {how}"
 
 
 # --- ids --------------------------------------------------------------------------------------------------

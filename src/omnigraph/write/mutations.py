@@ -26,7 +26,7 @@ from omnigraph.storage.arrow_types import table_schema
 from omnigraph.write.blob_values import managed_blob
 from omnigraph.write.changes import ChangeMode, ChangeSet, TableChange
 from omnigraph.write.conditions import column_of, columns_in, pushed, selected, selected_rows
-from omnigraph.write.embedding import embedded_values
+from omnigraph.write.embedding import embedded_values, without_outdated
 from omnigraph.write.stored_rows import Row, read_whole_rows
 from omnigraph.write.violations import Violation, refuse
 
@@ -98,7 +98,7 @@ class MutationRun:
         values = embedded_values(entity, given, given)
         changed = []
         for row in self._matching_rows(entity, op.predicate):
-            changed.append({**row, **values})
+            changed.append(without_outdated(entity, row, {**row, **values}, values))
             if len(changed) > MUTATION_ROWS_MAX:
                 raise _too_many(entity, len(changed))
         self._keep(entity, "upsert", changed)

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.storage.arrow_types import arrow_type
 from omnigraph.write.changes import TableChange
-from omnigraph.write.decode import Decoded, DecodePlan, missing_value
+from omnigraph.write.decode import Decoded, DecodePlan, Mask, missing_value
+from omnigraph.write.embedding import followers
 from omnigraph.write.findings import Offence, offence
 from omnigraph.write.spool import Spool
 
+Places = npt.NDArray[np.integer]
 FILL_ROWS = 32_768
 """So many rows are filled at a time."""
 StoredRows = Callable[[pa.Array], pa.Table]
@@ -24,7 +27,8 @@ StoredRows = Callable[[pa.Array], pa.Table]
 def fill_absent(decoded: Decoded, plan: DecodePlan, stored_rows: StoredRows, spool: Spool) -> Decoded:
     """Absent properties take their stored value; those of a new entity their default, or NULL.
 
-    Some rows at a time: they, and what is stored of them, are all that is in memory.
+    A vector that follows a text is NULL where the record states another text than the stored one. Some rows at a time:
+    they, and what is stored of them, are all that is in memory.
     """
     if not any(mask.any() for mask in decoded.absent.values()):
         return decoded
@@ -42,10 +46,29 @@ def _fill(decoded: Decoded, own: slice, plan: DecodePlan, stored_rows: StoredRow
     ids = rows["id"].combine_chunks()
     stored = stored_rows(ids.filter(pa.array(open_rows)))
     place = pc.fill_null(pc.index_in(ids, value_set=stored["id"].combine_chunks()), -1).to_numpy(zero_copy_only=False)
+    outdated = {
+        prop.name: _differs(rows[embed.source], stored[embed.source], place) & ~_mask(absent, embed.source, len(rows))
+        for prop, embed in followers(plan.entity)
+        if prop.name in absent
+    }
     for name, mask in absent.items():
-        column = _filled(rows[name], stored[name], plan, name, mask, place)
+        known = np.where(outdated[name], -1, place) if name in outdated else place
+        column = _filled(rows[name], stored[name], plan, name, mask, known)
         rows = rows.set_column(rows.schema.get_field_index(name), rows.schema.field(name), column)
     return rows
+
+
+def _differs(given: pa.ChunkedArray, stored: pa.ChunkedArray, place: Places) -> Mask:
+    """Which of the given texts are not the stored ones. NULL is equal to NULL alone."""
+    before = stored.combine_chunks().take(pa.array(place, mask=place < 0))
+    same = pc.fill_null(pc.equal(given.combine_chunks(), before), False)
+    both_null = pc.and_(given.combine_chunks().is_null(), before.is_null())
+    mask: Mask = pc.invert(pc.or_(same, both_null)).to_numpy(zero_copy_only=False)
+    return mask
+
+
+def _mask(absent: Mapping[str, Mask], name: str, count: int) -> Mask:
+    return absent.get(name, np.zeros(count, np.bool_))
 
 
 def check_filled(plan: DecodePlan, change: TableChange) -> list[Offence]:
@@ -68,8 +91,8 @@ def _filled(
     stored: pa.ChunkedArray,
     plan: DecodePlan,
     name: str,
-    absent: np.ndarray[tuple[int], np.dtype[np.bool_]],
-    place: np.ndarray[tuple[int], np.dtype[np.int32]],
+    absent: Mask,
+    place: Places,
 ) -> pa.Array:
     """One take over the given values, the stored ones and the default: it works for every type, blobs included."""
     kind = arrow_type(plan.entity.by_name[name].type)
