@@ -22,10 +22,15 @@ SAFE_INTEGER_MAX = 2**53 - 1
 """The largest integer that JavaScript reads exactly."""
 
 _MS_PER_DAY = 86_400_000
-_FIRST_PRINTABLE_DAY = -719_528  # 0000-01-01
-_LAST_PRINTABLE_DAY = 2_932_896  # 9999-12-31
+_FIRST_DAY = -719_162  # 0001-01-01
+_LAST_DAY = 2_932_896  # 9999-12-31
+_CALENDAR = "0001-01-01 to 9999-12-31"
 _ARROW_INTEGERS = {Scalar.I32: "Int32", Scalar.I64: "Int64", Scalar.U32: "UInt32", Scalar.U64: "UInt64"}
-_DATE_BOUNDS = {Scalar.DATE: (-(2**31), 2**31 - 1), Scalar.DATETIME: (-(2**63), 2**63 - 1)}
+DATE_BOUNDS = {
+    Scalar.DATE: (_FIRST_DAY, _LAST_DAY),
+    Scalar.DATETIME: (_FIRST_DAY * _MS_PER_DAY, (_LAST_DAY + 1) * _MS_PER_DAY - 1),
+}
+"""The days and milliseconds of the years 1 to 9999, which every surface accepts and every client can show."""
 
 # --- dates ------------------------------------------------------------------------------------------------
 
@@ -49,17 +54,17 @@ def parse_datetime(text: str) -> int:
 
 
 def format_date(days: int) -> str:
-    """`YYYY-MM-DD`, or the plain number outside of the years 0000 to 9999."""
-    if not _FIRST_PRINTABLE_DAY <= days <= _LAST_PRINTABLE_DAY:
+    """`YYYY-MM-DD`, or the plain number outside of the years 1 to 9999, which only others can have stored."""
+    if not _FIRST_DAY <= days <= _LAST_DAY:
         return str(days)
     year, month, day = _civil(days)
     return f"{year:04}-{month:02}-{day:02}"
 
 
 def format_datetime(ms: int) -> str:
-    """`YYYY-MM-DDTHH:MM:SS.mmmZ`, or the plain number outside of the years 0000 to 9999."""
+    """`YYYY-MM-DDTHH:MM:SS.mmmZ`, or the plain number outside of the years 1 to 9999."""
     days, rest = divmod(ms, _MS_PER_DAY)
-    if not _FIRST_PRINTABLE_DAY <= days <= _LAST_PRINTABLE_DAY:
+    if not _FIRST_DAY <= days <= _LAST_DAY:
         return str(ms)
     seconds, milliseconds = divmod(rest, 1000)
     minutes, second = divmod(seconds, 60)
@@ -79,7 +84,11 @@ def _milliseconds(text: str) -> int:
         raise InvalidValue(what="invalid date", value=_shown(text), expected="a date that exists in the calendar")
     fraction = int((part["fraction"] or "").ljust(3, "0")[:3])
     clock = ((hour * 60 + minute) * 60 + second) * 1000 + fraction
-    return _days(year, month, day) * _MS_PER_DAY + clock - _zone_offset(part["zone"], text)
+    moment = _days(year, month, day) * _MS_PER_DAY + clock - _zone_offset(part["zone"], text)
+    low, high = DATE_BOUNDS[Scalar.DATETIME]
+    if not low <= moment <= high:
+        raise InvalidValue(what="invalid date", value=_shown(text), expected=f"a date from {_CALENDAR}, in UTC")
+    return moment
 
 
 def _zone_offset(zone: str | None, text: str) -> int:
@@ -98,7 +107,7 @@ def _days_in_month(year: int, month: int) -> int:
 
 
 def _days(year: int, month: int, day: int) -> int:
-    """Days since 1970 of a date in the proleptic Gregorian calendar, which has a year 0 that `datetime` lacks."""
+    """Days since 1970 of a date in the proleptic Gregorian calendar, whatever its year."""
     shifted = year - (month <= 2)
     era, year_of_era = divmod(shifted, 400)
     day_of_year = (153 * (month + (-3 if month > 2 else 9)) + 2) // 5 + day - 1
@@ -226,7 +235,7 @@ def _coerce_scalar(value: Any, type_: PropType, where: str) -> Any:
         if not isinstance(value, bool):
             raise _wrong(where, value, "true or false")
         return value
-    if scalar in _DATE_BOUNDS:
+    if scalar in DATE_BOUNDS:
         return _coerce_date(value, scalar, where)
     return _coerce_string(value, type_, where)
 
@@ -263,10 +272,20 @@ def _coerce_date(value: Any, scalar: Scalar, where: str) -> int:
     unit = "days" if scalar is Scalar.DATE else "milliseconds"
     if not isinstance(value, int) or isinstance(value, bool):
         raise _wrong(where, value, f"{_DATE_FORMS}, or an integer number of {unit}")
-    low, high = _DATE_BOUNDS[scalar]
+    low, high = DATE_BOUNDS[scalar]
     if not low <= value <= high:
-        raise _wrong(where, value, f"{low} to {high} {unit}")
+        raise _wrong(where, value, f"{low} to {high} {unit} since 1970 ({_CALENDAR}){_meant(value, scalar)}")
     return value
+
+
+def _meant(value: int, scalar: Scalar) -> str:
+    """A date whose dashes and quotes were left away looks like days."""
+    if scalar is not Scalar.DATE or len(str(value)) != len("YYYYMMDD"):
+        return ""
+    try:
+        return f'; that day is written "{format_date(parse_date(str(value)))}"'
+    except InvalidValue:
+        return ""
 
 
 def _coerce_string(value: Any, type_: PropType, where: str) -> str:

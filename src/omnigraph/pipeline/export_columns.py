@@ -13,6 +13,8 @@ from omnigraph.model.types import Scalar
 from omnigraph.storage.arrow_types import arrow_type
 
 _NEEDS_QUOTES = re.compile(r'[,"\r\n]|^\s|\s$|^$')
+_COMPACT_DATE = re.compile(r"^[0-9]{8}$")
+"""Read back it would be a date without dashes; with a sign it is the number that it is."""
 _OUTSIDE = {"src": "from", "dst": "to"}
 
 
@@ -93,7 +95,7 @@ def _cells(batch: pa.RecordBatch, prop: Property, writer: LineWriter) -> list[st
     if prop.type.is_list or prop.type.is_vector:
         return ["" if text == "null" else _cell(text) for text in texts]
     if prop.type.scalar in (Scalar.DATE, Scalar.DATETIME):
-        return ["" if text == "null" else text.strip('"') for text in texts]
+        return ["" if text == "null" else _COMPACT_DATE.sub(r"+\g<0>", text.strip('"')) for text in texts]
     return ["" if text == "null" else text for text in texts]
 
 

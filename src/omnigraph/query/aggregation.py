@@ -28,6 +28,7 @@ from omnigraph.query.frames import (
 )
 from omnigraph.query.identity import entity_variable, identities, is_nested, restored
 from omnigraph.query.mentions import is_row_count, variables_of
+from omnigraph.query.result import stored_values
 from omnigraph.storage.arrow_types import arrow_type
 
 _WIDE = pa.decimal128(38, 0)
@@ -327,10 +328,10 @@ class Grouping:
             return pa.array([0 if pairs is None else pairs.num_rows], pa.int64())
         found: dict[tuple[Any, ...], list[Any]] = {}
         if pairs is not None:
-            rows = zip(*(pairs[name].to_pylist() for name in [*names, "value"]), strict=True)
+            rows = zip(*(stored_values(pairs[name]) for name in [*names, "value"]), strict=True)
             for *group, value in rows:
                 found.setdefault(tuple(group), []).append(value)
-        groups = list(zip(*(table[name].to_pylist() for name in names), strict=True)) if names else [()]
+        groups = list(zip(*(stored_values(table[name]) for name in names), strict=True)) if names else [()]
         values = [found.get(tuple(group), []) for group in groups]
         if aggregate.func == "count":
             return pa.array([len(each) for each in values], pa.int64())

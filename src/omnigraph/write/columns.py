@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from omnigraph.model.errors import InvalidValue
 from omnigraph.model.types import PropType, Scalar
-from omnigraph.model.values import coerce_json
+from omnigraph.model.values import DATE_BOUNDS, coerce_json
 from omnigraph.storage.arrow_types import arrow_type
 from omnigraph.write.blob_values import managed_blob
 
@@ -87,7 +87,7 @@ def _dates(values: Sequence[Any], scalar: Scalar, kinds: set[type]) -> pa.Array 
     days = scalar is Scalar.DATE
     if kinds == {int}:
         stored, shown = (pa.int32(), pa.date32()) if days else (pa.int64(), pa.date64())
-        return pa.array(values, stored).view(shown)
+        return _in_calendar(pa.array(values, stored), scalar, shown)
     if kinds != {str}:
         return None
     return plain_dates(pa.array(values, pa.string()), scalar)
@@ -100,8 +100,17 @@ def plain_dates(texts: pa.Array, scalar: Scalar) -> pa.Array | None:
     if not pc.all(plain, min_count=0).as_py():
         return None
     if days:
-        return texts.cast(pa.date32())
-    return texts.cast(pa.timestamp("ms", "UTC")).view(pa.int64()).view(pa.date64())
+        return _in_calendar(texts.cast(pa.date32()).view(pa.int32()), scalar, pa.date32())
+    return _in_calendar(texts.cast(pa.timestamp("ms", "UTC")).view(pa.int64()), scalar, pa.date64())
+
+
+def _in_calendar(stored: pa.Array, scalar: Scalar, shown: pa.DataType) -> pa.Array | None:
+    """Days or milliseconds as dates; None when any lies outside of the years that dates have."""
+    low, high = DATE_BOUNDS[scalar]
+    bounds = pc.min_max(stored).as_py()
+    if bounds["min"] is not None and not low <= bounds["min"] <= bounds["max"] <= high:
+        return None
+    return stored.view(shown)
 
 
 def _lists(values: Sequence[Any], declared: PropType, lengths: Any, missing: Any) -> pa.Array | None:

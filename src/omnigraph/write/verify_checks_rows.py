@@ -1,4 +1,4 @@
-"""Checks of the rows: ids and keys, unique constraints, endpoints of edges, and indexes against scans.
+"""Checks of the rows: ids and keys, unique constraints, dates, endpoints of edges, and indexes against scans.
 
 Ids are compared by 64-bit hashes: 8 bytes per row of the table at hand, twice that while they are sorted, and for
 edges the hashes of both endpoint types. A suspected duplicate is confirmed by its text in a second scan, so no hash can
@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from omnigraph.language.schema.catalog import EdgeType, NodeType
+from omnigraph.language.schema.catalog import EdgeType, NodeType, Property
 from omnigraph.model.errors import OmniGraphError, Unreachable
-from omnigraph.model.values import canonical_text, node_id
+from omnigraph.model.values import DATE_BOUNDS, canonical_text, node_id
 from omnigraph.storage import Table
 from omnigraph.storage.index_probes import probe_index
 from omnigraph.write.verify_checks_files import describe
@@ -40,6 +41,32 @@ def check_rows(table: Table, entity: NodeType | EdgeType) -> Iterator[Finding]:
             yield from _check_unique(table, entity.key, "duplicate_key", f"@key({', '.join(entity.key)})")
     for columns in entity.unique:
         yield from _check_unique(table, columns, "unique_violation", f"@unique({', '.join(columns)})")
+    for prop in entity.properties:
+        if prop.type.scalar in DATE_BOUNDS and prop.name in table.schema.names:
+            yield from _check_dates(table, prop)
+
+
+# --- dates ----------------------------------------------------------------------------------------------------
+
+
+def _check_dates(table: Table, prop: Property) -> Iterator[Finding]:
+    """Other programs may store days that no calendar has. They are read as numbers, and no load takes them back."""
+    low, high = DATE_BOUNDS[prop.type.scalar]
+    total, examples = 0, list[str]()
+    for batch in table.scan(["id", prop.name], batch_rows=SCAN_ROWS):
+        column = batch.column(prop.name)
+        rows = pc.list_parent_indices(column) if prop.type.is_list else pa.array(np.arange(len(column)))
+        numbers = _plain(pc.list_flatten(column) if prop.type.is_list else column)
+        beyond = pc.fill_null(pc.or_(pc.less(numbers, low), pc.greater(numbers, high)), False)
+        total += pc.sum(beyond).as_py() or 0
+        found = zip(rows.filter(beyond).to_pylist(), numbers.filter(beyond).to_pylist(), strict=True)
+        for row, number in islice(found, EXAMPLES - len(examples)):
+            examples.append(f"{number} of '{batch.column('id')[row].as_py()}'")
+    if total:
+        message = f"{prop.name}: {total} value(s) outside of the years 1 to 9999: {', '.join(examples)}"
+        yield Finding(
+            "warning", "date_out_of_range", describe(table.pin), f"{message}; replace them, or set them to null"
+        )
 
 
 # --- uniqueness -----------------------------------------------------------------------------------------------
@@ -90,12 +117,14 @@ def _tuples(batch: pa.RecordBatch, columns: Sequence[str]) -> Iterator[tuple[str
 
 def _stored(column: pa.Array) -> list[Any]:
     """Values as they are stored: a Python date would lose the time of a DateTime."""
-    if pa.types.is_date32(column.type):
-        column = column.cast(pa.int32())
-    elif pa.types.is_date64(column.type):
-        column = column.cast(pa.int64())
-    values: list[Any] = column.to_pylist()
+    values: list[Any] = _plain(column).to_pylist()
     return values
+
+
+def _plain(column: pa.Array) -> pa.Array:
+    if pa.types.is_date32(column.type):
+        return column.cast(pa.int32())
+    return column.cast(pa.int64()) if pa.types.is_date64(column.type) else column
 
 
 def _with_id(columns: Sequence[str]) -> list[str]:

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from omnigraph.language.diagnostics import did_you_mean
-from omnigraph.language.query.ir import NOW, Param
+from omnigraph.language.query.ir import DATETIME, NOW, Param
 from omnigraph.language.query.literals import (
     NULL,
     BoolLit,
@@ -22,10 +22,10 @@ from omnigraph.language.query.literals import (
     NullLit,
     StringLit,
 )
-from omnigraph.model.errors import BadRequest, Json
+from omnigraph.model.errors import BadRequest, InvalidValue, Json
 from omnigraph.model.late_dataclass import dataclass
 from omnigraph.model.types import INTEGER_BOUNDS, PropType, Scalar
-from omnigraph.model.values import SAFE_INTEGER_MAX
+from omnigraph.model.values import DATE_BOUNDS, SAFE_INTEGER_MAX, parse_datetime
 
 _DECIMAL = re.compile(r"-?[0-9]{1,40}", re.ASCII)
 
@@ -70,6 +70,7 @@ def bind_params(
         bound[param.name] = binder.bind(values.get(param.name), param.type)
     for key, value in values.items():
         if key == NOW and isinstance(value, str):
+            _Binder(key, javascript_safe).bind(value, DATETIME)
             bound[key] = DateTimeLit(value)
         elif key not in declared:
             bound[key] = _Binder(key, javascript_safe).infer(value)
@@ -170,7 +171,16 @@ class _Binder:
                 raise self.error(f"boolean expected, got {_kind(value)}")
             return BoolLit(value)
         what, make = _TEXT[scalar]
-        return make(self._text(value, what))
+        text = self._text(value, what)
+        if scalar in DATE_BOUNDS:
+            self._require_date(text)
+        return make(text)
+
+    def _require_date(self, text: str) -> None:
+        try:
+            parse_datetime(text)
+        except InvalidValue as error:
+            raise self.error(f"'{text}' is not {error.expected}") from None
 
     def _text(self, value: Any, what: str) -> str:
         if not isinstance(value, str):

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from omnigraph.model.types import PropType, Scalar
 
 _MS_PER_DAY = 86_400_000
+_PER_MILLISECOND = {"ms": 1, "us": 1_000, "ns": 1_000_000}
 
 
 def json_values(column: pa.Array, declared: PropType | None) -> list[Any]:
@@ -43,12 +44,12 @@ def json_values(column: pa.Array, declared: PropType | None) -> list[Any]:
 
 def _milliseconds(column: pa.Array) -> list[int | None]:
     """A timestamp without a zone is UTC, and a finer one keeps its milliseconds: as texts of timestamps are read."""
-    if pa.types.is_timestamp(column.type):
-        if column.type.unit in ("us", "ns"):
-            column = pc.floor_temporal(column, unit="millisecond")
-        column = column.cast(pa.timestamp("ms", column.type.tz))
-    moments: list[int | None] = column.cast(pa.int64()).to_pylist()
-    return moments
+    numbers: list[int | None] = column.cast(pa.int64()).to_pylist()
+    unit = column.type.unit if pa.types.is_timestamp(column.type) else "ms"
+    if unit == "s":
+        return _scaled(numbers, 1000)
+    per_millisecond = _PER_MILLISECOND[unit]
+    return numbers if per_millisecond == 1 else [None if each is None else each // per_millisecond for each in numbers]
 
 
 def _scaled(values: list[int | None], factor: int) -> list[int | None]:

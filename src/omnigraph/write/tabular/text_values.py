@@ -15,6 +15,7 @@ from omnigraph.model.types import PropType, Scalar
 Converter = Callable[[str], Any]
 
 _INTEGER = re.compile(r"-?[0-9]{1,40}")
+_SIGNED = re.compile(r"[+-]?[0-9]{1,40}")
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 _COMPACT_DATE = re.compile(r"[0-9]{8}")
 
@@ -46,8 +47,11 @@ def _number(text: str) -> float | int | str:
 
 
 def _moment(text: str) -> int | str:
-    """Days or milliseconds as a plain integer; eight digits are a date without dashes, as everywhere else."""
-    return int(text) if _INTEGER.fullmatch(text) and not _COMPACT_DATE.fullmatch(text) else text
+    """Days or milliseconds as a plain integer; eight digits are a date without dashes, as everywhere else.
+
+    With a sign they are a number: so an export writes them.
+    """
+    return int(text) if _SIGNED.fullmatch(text) and not _COMPACT_DATE.fullmatch(text) else text
 
 
 def _array(text: str) -> Any:
