@@ -53,7 +53,7 @@ def test_an_interrupt_while_indexes_are_built_comes_with_the_receipt_and_keeps_t
     assert has_happened(graph)
     assert result.commit == graph.snapshot("new").commit
     assert (result.branch_created, dict(result.nodes)) == (True, {"Company": 1, "Person": 1})
-    assert result.warnings == ("its indexes were not built: interrupted; `graph.ensure_indices('new')` builds them",)
+    assert result.warnings == ("its indexes are not built: interrupted; `graph.ensure_indices('new')` builds them",)
     assert str(result.commit_id) in str(interrupted.value)
     graph.ensure_indices("new")
     assert graph.verify().ok
@@ -64,7 +64,7 @@ def test_indexes_that_cannot_be_built_are_a_warning_of_the_result(graph: Graph) 
         result = graph.load(RECORDS, mode="append")
     assert has_happened(graph, "main")
     [warning] = result.warnings
-    assert warning.startswith("its indexes were not built: ")
+    assert warning.startswith("its indexes are not built: ")
     assert warning.endswith("`omnigraph optimize` builds them")
 
 
@@ -139,7 +139,6 @@ def test_an_empty_load_whose_publish_was_not_acknowledged_knows_its_commit(graph
     with armed(Point.PUBLISH_AFTER, "raise"):
         result = graph.load([], **NEW)
     assert result.commit == graph.snapshot("new").commit
-    assert Point.PUBLISH_AFTER in result.warnings[0]
 
 
 def test_an_end_of_the_process_after_the_publish_is_passed_on_and_keeps_the_branch(graph: Graph) -> None:

@@ -65,6 +65,19 @@ def test_a_failed_load_leaves_a_branch_that_another_branch_was_made_from(graph: 
     assert "'new'" in told(failed.value)
 
 
+def test_a_load_whose_outcome_is_not_known_leaves_its_branch(graph: Graph) -> None:
+    with (
+        armed(Point.MUTATION_BEFORE_PUBLISH),
+        armed(Point.ROLL_FORWARD_PUBLISH),
+        pytest.raises(OmniGraphError) as failed,
+    ):
+        graph.load(COMPANY, mode="append", branch="new", base="main")
+    assert "stays: a write on it was interrupted" in told(failed.value)
+    assert graph.branches() == ["main", "new"]
+    Graph.open(graph.uri)
+    assert len(list(graph.export("new", types=["Company"]))) == 3
+
+
 @pytest.mark.parametrize("point", [Point.MUTATION_STAGED, Point.MUTATION_ARMED, Point.MUTATION_TABLE_COMMITTED])
 def test_a_failed_load_takes_the_branch_with_it_that_nobody_else_used(graph: Graph, point: Point) -> None:
     with armed(point), pytest.raises(InjectedFault) as failed:

@@ -9,7 +9,7 @@ from dataclasses import field
 
 from omnigraph.model.late_dataclass import dataclass
 
-_log = logging.getLogger("omnigraph.graph")
+log = logging.getLogger("omnigraph.graph.load")
 
 
 @dataclass(slots=True)
@@ -34,4 +34,4 @@ class Aftermath:
 
     def warn(self, text: str) -> None:
         self.warnings.append(text)
-        _log.info("the load is done; %s", text)  # whoever has the result tells people
+        log.warning("the load is done; %s", text)

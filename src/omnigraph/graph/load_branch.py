@@ -12,6 +12,7 @@ from omnigraph import history
 from omnigraph.model.errors import BranchNotFound, Conflict, OmniGraphError
 from omnigraph.model.identifiers import MAIN
 from omnigraph.storage import GraphCommit, GraphStorage, HeadIs, LoadedManifest
+from omnigraph.write import pending
 
 
 def exists(storage: GraphStorage, branch: str) -> bool:
@@ -33,14 +34,16 @@ def ensure_branch(storage: GraphStorage, branch: str, base: str | None, *, dry_r
 def take_back(storage: GraphStorage, branch: str, made: HeadIs, error: BaseException) -> None:
     """Removes the branch that was made for a load which failed with this error; says so where it has to stay."""
     try:
-        history.delete_branch(storage, branch, only_if=partial(_require_unused, made))
+        history.delete_branch(storage, branch, only_if=partial(_require_unused, storage, made))
     except BranchNotFound:
         return  # somebody else removed it
     except OmniGraphError as reason:
         error.add_note(f"branch '{branch}', which was made for this load, stays: {reason}")
 
 
-def _require_unused(made: HeadIs, loaded: LoadedManifest) -> None:
+def _require_unused(storage: GraphStorage, made: HeadIs, loaded: LoadedManifest) -> None:
+    if any(sidecar.branch_name == loaded.branch for sidecar in pending(storage)):
+        raise Conflict("a write on it was interrupted, and may still be finished")
     if loaded.identifier != made.identifier:
         raise Conflict("it was deleted meanwhile, and another one of this name was made")
     commit = loaded.state.head

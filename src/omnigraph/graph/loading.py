@@ -138,6 +138,8 @@ class _Work:
             self.receipt = write(
                 self.storage, self._write_request(partial(self._prepare, run, committing)), self.schema
             )
+        except OmniGraphError:
+            raise  # the write has settled its own work, and says what became of it
         except BaseException as error:
             self.receipt = self._landed(error)
             if self.receipt is None or not isinstance(error, Exception | KeyboardInterrupt):
@@ -219,13 +221,12 @@ class _Work:
     # --- after the publish --------------------------------------------------------------------------------
 
     def _landed(self, error: BaseException) -> Receipt | None:
-        """The commit of this load although the write ended with an error: it came right after the publish, or before
-        it when everything was done but that, which is finished first."""
+        """The commit of this load although the write was cut off: right after the publish, or before it when everything
+        was done but that, which is finished first."""
         if self.prepared is None:
             return None
         try:
-            if not isinstance(error, OmniGraphError):  # those have settled their own work
-                settle(self.storage, self.request.branch)
+            settle(self.storage, self.request.branch)
             commits = self.storage.manifest.load(self.request.branch).state.commits.values()
         except BranchNotFound:
             return None  # and what was on it with it
@@ -252,7 +253,7 @@ class _Work:
             return
         branch = self.request.branch
         builder = "`omnigraph optimize`" if branch == MAIN else f"`graph.ensure_indices('{branch}')`"
-        what, remedy = "its indexes were not built", f"{builder} builds them"
+        what, remedy = "its indexes are not built", f"{builder} builds them"
         begun = time.perf_counter()
         if self.after.interrupted:
             self.after.warn(f"{what}; {remedy}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -130,8 +131,10 @@ def command(
         target.announce("load")
         if mode == "overwrite":
             target.confirm("load --mode overwrite")
+    from omnigraph.graph.load_aftermath import log
     from omnigraph.graph.results import LoadInterrupted
 
+    log.addHandler(logging.NullHandler())  # the warnings of the result are told below, once
     source = _source(paths, str(tabular["format"]))
     line = progress_line(quiet=session.quiet)
     asked = _asked(tabular, engine, spark, line)
