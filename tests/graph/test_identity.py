@@ -14,7 +14,7 @@ from typing import Literal
 import pytest
 
 from omnigraph.graph import Graph
-from omnigraph.model.errors import BranchReplaced, GraphReplaced, LeaseLost
+from omnigraph.model.errors import BranchReplaced, GraphReplaced
 from omnigraph.storage.failpoints import Point, armed
 from omnigraph.write.gates import _gate_of, _pass_on
 
@@ -199,7 +199,7 @@ def _ignore(_: object) -> None:
 
 def test_a_graph_that_is_removed_while_a_writer_holds_its_branch_is_not_written(root: str) -> None:
     graph = Graph.open(root)
-    with armed(Point.MUTATION_ARMED, lambda: _ignore(elsewhere("remade(sys.argv[2])", root))), pytest.raises(LeaseLost):
+    with armed(Point.MUTATION_ARMED, lambda: _ignore(elsewhere("remade(sys.argv[2])", root))), pytest.raises(GraphReplaced):
         graph.mutate(ADD, n="late", a=1)
     fresh = Graph.open(root)
     assert names(fresh, "main", "auto") == ["other"]

@@ -22,6 +22,7 @@ from omnigraph.storage import (
     Table,
     TablePin,
     changed_rows,
+    fragment_states,
     open_storage,
     stage_append,
     stage_delete,
@@ -29,6 +30,7 @@ from omnigraph.storage import (
     stage_overwrite,
     stage_upsert,
 )
+from omnigraph.storage.fragment_messages import NotAManifest, fragment_messages
 from support.writers import PERSON, SCHEMA
 
 Image = tuple[int | None, str]
@@ -220,3 +222,26 @@ def test_both_directions_are_mirror_images(wide: History) -> None:
     forward, backward = changed_rows(before, after), changed_rows(after, before)
     assert sorted(forward.before) == sorted(backward.after)
     assert sorted(forward.after) == sorted(backward.before)
+
+
+@given(st.lists(STEPS, min_size=1, max_size=8))
+@settings(max_examples=20)
+def test_fragments_known_by_their_bytes_are_those_that_lance_tells(steps: list[Step]) -> None:
+    """A canary: the list of fragments is where it is thought to be in a serialized manifest."""
+    with new_history() as history:
+        for step in steps:
+            history.take(step)
+        for table in history.states:
+            told = table.handle.get_fragments()
+            states = fragment_states(table)
+            assert [state.number for state in states] == [fragment.fragment_id for fragment in told]
+            assert [state.rows for state in states] == [fragment.count_rows() for fragment in told]
+            assert [[name for name, _ in state.files] for state in states] == [
+                [file.path for file in fragment.metadata.files] for fragment in told
+            ]
+
+
+@pytest.mark.parametrize("data", [b"\x12\x05abc", b"\x0b", b"\x12", b"\x80"], ids=["cut", "group", "no-length", "tag"])
+def test_bytes_that_are_no_manifest_are_told_apart(data: bytes) -> None:
+    with pytest.raises(NotAManifest):
+        fragment_messages(data)

@@ -205,3 +205,25 @@ def test_the_least_recently_used_map_is_dropped_first(
     monkeypatch.setattr(key_map, "BUDGET_BYTES", 50)
     maps.present(forked, ["a"])
     assert list(maps._maps) == [forked.uri]
+
+
+def test_a_lineage_that_is_made_again_is_known_by_its_own_rows(storage: GraphStorage, maps: KeyMaps) -> None:
+    """The same numbers of versions and fragments, other files: whatever was met before, in whatever order."""
+    base = committed(storage, stage_append(storage.tables.open(BASE), people(["base"]))).pin
+
+    def made_again(first: str, second: str) -> list[Table]:
+        """The first row is added, then the second; then the first is deleted, and its fragment with it."""
+        storage.lineages.delete(base.location, "draft")
+        storage.lineages.create(base.location, "draft", None, base.version)
+        tables = [storage.tables.open(replace(base, lineage="draft"))]
+        for entity_id in (first, second):
+            tables.append(committed(storage, stage_append(tables[-1], people([entity_id]))))
+        gone, _ = stage_delete(tables[-1], OneOf("id", (first,)))
+        return [*tables[1:], committed(storage, gone)]
+
+    for table in made_again("a", "b"):
+        maps.present(table, ["a"])
+    one, both, other = made_again("c", "d")
+    for table, ids in ((other, {"base", "d"}), (both, {"base", "c", "d"}), (one, {"base", "c"})):
+        for entity_id in ("base", "a", "b", "c", "d"):
+            assert maps.present(table, [entity_id]) == ids & {entity_id}

@@ -18,8 +18,8 @@ from omnigraph.storage import (
     StagedEffect,
     Table,
     TablePin,
+    durability,
     layout,
-    lineages,
     open_storage,
     stage_append,
     stage_delete,
@@ -200,11 +200,13 @@ def test_with_full_durability_the_first_version_and_the_ref_are_synced(
     local: GraphStorage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     synced: list[str] = []
-    monkeypatch.setattr(lineages, "sync_files", lambda paths: synced.extend(paths))
+    monkeypatch.setattr(durability, "_sync", synced.append)
     durable = open_storage(local.root.uri, durability="full")
     durable.lineages.create(WHERE, "team/b", None, 1)
-    assert all(Path(path).is_file() for path in synced)
-    assert [Path(path).suffix for path in synced] == [".manifest", ".json"]
+    assert sorted(Path(path).suffix for path in synced if Path(path).is_file()) == [".json", ".manifest"]
+    table = Path(local.root.uri, WHERE)
+    new = ("tree/team/b/_versions", "tree/team/b", "tree/team", "tree", "_refs/branches", "_refs", ".")
+    assert {str(table / folder) for folder in new} <= set(synced), "every new folder, and the one that names it"
 
 
 def test_the_misplaced_index_of_a_rust_fork_of_a_fork_can_be_read_around() -> None:

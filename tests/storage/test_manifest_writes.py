@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from omnigraph.graph import Graph
-from omnigraph.storage import GraphStorage, Lineage, PublishPlan, created_files, manifest, open_storage, publish
+from omnigraph.storage import GraphStorage, Lineage, PublishPlan, durability, manifest, open_storage, publish
 from omnigraph.storage.manifest import CommitLost, LoadedManifest, ManifestStore
 from omnigraph.storage.manifest_rows import ManifestRow, TableVersion
 from omnigraph.storage.manifest_writes import GROWN_ROWS_MAX, find_head, only_moves_head
@@ -232,7 +232,7 @@ def test_with_full_durability_every_file_of_a_swap_is_synced(
     base = publish(storage.manifest, plan("first")).manifest
     before = set(folder.rglob("*"))
     synced: list[str] = []
-    monkeypatch.setattr(created_files, "sync_files", lambda paths: synced.extend(paths))
+    monkeypatch.setattr(durability, "_sync", synced.append)
     WAYS[way](storage.manifest, base, rows_of(plan("second"), base)[1])
     created = {path for path in set(folder.rglob("*")) - before if path.is_file()}
     kinds = {path.relative_to(folder).parts[0] for path in created}

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from omnigraph.graph import Graph
-from omnigraph.model.errors import Conflict, Internal, OmniGraphError, TableDrift
+from omnigraph.model.errors import Conflict, OmniGraphError, ReadSetChanged, TableDrift
 from omnigraph.model.identifiers import TableKey
 from omnigraph.storage import (
     Compare,
@@ -21,7 +21,7 @@ from omnigraph.storage import (
     StagedEffect,
     Table,
     TablePin,
-    created_files,
+    durability,
     open_storage,
     stage_append,
     stage_delete,
@@ -113,12 +113,12 @@ def _effect(base: Table, kind: str) -> StagedEffect:
 class _BlindCommits(table_commits.TableCommits):
     """The window between the check and the commit, in which a foreign writer may move the table."""
 
-    def _require_head_at_pin(self, effect: StagedEffect, handle: object, uri: str) -> None:
+    def _require_head_at_pin(self, effect: StagedEffect) -> None:
         """Saw nothing."""
 
 
 def _blind(storage: GraphStorage) -> _BlindCommits:
-    return _BlindCommits(storage.root, storage.handles, "os")
+    return _BlindCommits(storage.root, storage.handles, storage.tables, "os")
 
 
 @pytest.mark.parametrize("kind", ["upsert", "overwrite", "delete"])
@@ -137,9 +137,9 @@ def test_an_effect_that_lance_rebased_in_silence_is_never_taken_for_ours(storage
     base = table(storage)
     late = stage_append(base, people(ann=1))
     commit(storage, stage_append(base, people(bob=2)))
-    with pytest.raises(Internal) as refused:
+    with pytest.raises(ReadSetChanged) as refused:
         _blind(storage).commit(late)
-    assert "landed as version 3 instead of 2" in str(refused.value)
+    assert (refused.value.expected, refused.value.actual) == ("2", "3")
 
 
 def test_a_process_that_dies_after_the_commit_leaves_a_version_that_the_next_one_sees(storage: GraphStorage) -> None:
@@ -200,7 +200,7 @@ def test_with_full_durability_every_new_file_of_the_version_is_synced(
     base = storage.tables.open(TablePin(key, key.location, 1, None, 0))
     folder = Path(storage.root.uri, key.location)
     synced: list[str] = []
-    monkeypatch.setattr(created_files, "sync_files", lambda paths: synced.extend(paths))
+    monkeypatch.setattr(durability, "_sync", synced.append)
 
     def committed(effect: StagedEffect | None) -> Table:
         assert effect is not None

@@ -59,7 +59,7 @@ Mutation      2 | 4 5 - | 6 4 | Append* Append                  | ForeignCommit
 Mutation      2 | 4 5 - | 7 4 | Append* Append Restore:4        | ForeignCommit
 Mutation      2 | 4 5 - | 6 4 | Append* Restore:3               | ForeignCommit
 Mutation      2 | 4 5 - | 6 4 | Append* unreadable              | ForeignCommit
-Mutation      2 | 3 4 - | 5 4 | Append*                         | ForeignCommit
+Mutation      2 | 3 4 - | 5 4 | Append*                         | UnexpectedMultistep
 Optimize      2 | 4 5 - | 5 4 | Rewrite                         | ForeignCommit
 EnsureIndices 2 | 4 5 - | 5 4 | CreateIndex*                    | RolledPastExpected
 BranchMerge   2 | 4 5 - | 5 4 | Update*                         | IncompletePhaseB
@@ -129,6 +129,14 @@ NoMovement                              | - visible head schema | finish
 ForeignCommit                           | past visible - schema | finish
                                         | - visible head -    | finish
 """
+
+
+@pytest.mark.parametrize("manifest", [4, 5, 9])
+def test_tables_that_did_not_move_are_no_sign_of_a_commit_that_has_a_name(manifest: int) -> None:
+    """Another writer took over and published on top of what we had read: that is its commit, not ours."""
+    seen = [observed("4 5 -", f"{manifest} {manifest}", "", proof=True)]
+    verdicts = Verdicts(visible=False, names_commit=True)
+    assert decide([PinState.NO_MOVEMENT], seen, verdicts) is Decision.DROP
 
 
 @pytest.mark.parametrize("row", rows_of(DECISIONS))

@@ -530,6 +530,36 @@ class ResourceLimitExceeded(LimitExceeded):
 
 
 @dataclass(eq=False)
+class SyncFailed(Unreachable):
+    """The disk did not take what was to be made durable. What depends on it was not confirmed."""
+
+    path: str
+    reason: str
+
+    def sentence(self) -> str:
+        return f"cannot make '{self.path}' durable: {self.reason}"
+
+    @property
+    def hint(self) -> str | None:
+        return "check the disk; the write was not confirmed"
+
+
+@dataclass(eq=False)
+class CommitNotDurable(Unreachable):
+    """A commit is visible, but the disk did not take it: a power cut may undo it."""
+
+    commit_id: str
+    reason: str
+
+    def sentence(self) -> str:
+        return f"commit {self.commit_id} is visible but not durable: {self.reason}"
+
+    @property
+    def hint(self) -> str | None:
+        return "check the disk, then look for the commit with `omnigraph commit show`; do not write it again before that"
+
+
+@dataclass(eq=False)
 class EmbeddingProviderFailed(Unreachable):
     """The embedding provider refused, did not answer in time, or answered with something that is no embedding."""
 

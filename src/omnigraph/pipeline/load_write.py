@@ -103,7 +103,7 @@ class LoadWriter:
         self._write([each for each in rows if each.way != "upsert"])
         reach(Point.LOAD_FRAGMENTS_WRITTEN)
         works += [StagedWork(each.key, self._stage(each)) for each in rows]
-        return ChangeSet(works=tuple(works))
+        return ChangeSet(works=tuple(works), guard=self.area.check)
 
     def _write(self, rows: Sequence[_Rows]) -> None:
         """One job for all tables: a task per million rows."""

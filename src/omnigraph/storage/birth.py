@@ -21,6 +21,7 @@ from omnigraph.model.errors import (
     InitializationClaimed,
     InitializationIndeterminate,
     OmniGraphError,
+    SyncFailed,
 )
 from omnigraph.model.format_version import DATA_STORAGE_VERSION
 from omnigraph.model.identifiers import MAIN, new_ulid
@@ -74,10 +75,15 @@ def _refuse_used_root(storage: GraphStorage, force: bool) -> None:
 
 def _make_root(storage: GraphStorage) -> None:
     if storage.root.is_local:
+        there = storage.root.uri
+        while not os.path.exists(there):
+            there = os.path.dirname(there)
         try:
             os.makedirs(storage.root.uri, exist_ok=True)
         except OSError as error:
             raise storage_error(error, storage.root.uri) from error
+        if storage.durability == "full":
+            sync_folder(storage.root.uri, there)
 
 
 def _claim(storage: GraphStorage, force: bool) -> None:
@@ -124,6 +130,8 @@ def _create_datasets(storage: GraphStorage, schema: CompiledSchema) -> GraphComm
         if _was_born(storage, genesis):
             return genesis
         raise
+    except SyncFailed:
+        raise  # whether the graph is there or not: it is not durable, so nobody may rely on it
     except OmniGraphError as error:
         if _was_born(storage, genesis):
             return genesis
@@ -202,14 +210,5 @@ def _create_exclusive(storage: GraphStorage, location: str, rows: pa.Table) -> D
     if storage.root.is_local and storage.durability == "full":
         with translated(uri):
             sync_version(None, dataset)
-            _sync_folders(uri, storage.root.uri)
+            sync_folder(uri, os.path.dirname(storage.root.uri))
     return dataset
-
-
-def _sync_folders(path: str, root: str) -> None:
-    """The folders from a new dataset up to the root's parent: each holds the name of the next."""
-    while True:
-        sync_folder(path)
-        if path == os.path.dirname(root):
-            return
-        path = os.path.dirname(path)

@@ -35,14 +35,12 @@ def sync_version(before: Dataset | None, after: Dataset) -> None:
 def _sync(after: Dataset, created: Iterable[str], first: int) -> None:
     folder = str(after.uri)
     versions = [manifest_file(folder, version) for version in range(first, int(after.version) + 1)]
-    files = [*_on_disk(os.path.join(folder, path) for path in created), *versions]
-    sync_files([*files, *_folders_above(files, folder)])
+    sync_files([*_on_disk(os.path.join(folder, path) for path in created), *versions], folder)
 
 
 def sync_operation(folder: str, operation: Any) -> None:
     """Syncs the files that an operation has staged for a table in this folder, before any version names them."""
-    files = _on_disk(os.path.join(folder, path) for path in files_of_operation(operation) or ())
-    sync_files([*files, *_folders_above(files, folder)])
+    sync_files(_on_disk(os.path.join(folder, path) for path in files_of_operation(operation) or ()), folder)
 
 
 def files_of_operation(operation: Any) -> list[str] | None:
@@ -99,12 +97,3 @@ def _on_disk(paths: Iterable[str]) -> list[str]:
         else:
             found.append(path)
     return found
-
-
-def _folders_above(files: Iterable[str], top: str) -> list[str]:
-    """The folders between the files and the dataset: the first file of its kind made its folder as well."""
-    folders: set[str] = set()
-    for path in files:
-        while (path := os.path.dirname(path)) != top and path not in folders:
-            folders.add(path)
-    return sorted(folders)

@@ -18,8 +18,8 @@ from enum import StrEnum
 from typing import Literal
 
 ENVIRONMENT_VARIABLE = "OMNIGRAPH_FAILPOINTS"
-Action = Literal["raise", "kill"] | Callable[[], None]
-"""Fail, die, or do something else at this place, for example what a competing writer would do."""
+Action = Literal["raise", "kill", "stop"] | Callable[[], None]
+"""Fail, die, be paused (SIGSTOP), or do something else at this place, for example what a competing writer would do."""
 
 
 class Point(StrEnum):
@@ -37,6 +37,7 @@ class Point(StrEnum):
     PUBLISH_BEFORE = "graph_publish.before_commit_append"  # table commits may exist; the graph does not show them
     PUBLISH_AFTER = "graph_publish.after_manifest_commit"  # published; the caller does not know yet
     TABLE_STAGED = "table.after_stage"  # data files that nothing refers to
+    TABLE_COMMITTING = "table.before_commit"  # the lease and the newest version were looked at for the last time
     TABLE_COMMITTED = "table.after_commit"  # the table has a version that the graph does not show
     FORK_CREATED = "table.after_fork"  # a lineage that no snapshot names
     BRANCH_CREATED = "branch_create.post_native"  # the branch exists
@@ -76,6 +77,7 @@ class _Armed:
     visit: int | None  # None: every visit
 
 
+_ACTIONS: dict[str, Action] = {"raise": "raise", "kill": "kill", "stop": "stop"}
 _lock = threading.Lock()
 _armed: dict[Point, _Armed] = {}
 _visits: Counter[Point] = Counter()
@@ -95,6 +97,8 @@ def reach(point: Point) -> None:
         armed.action()
     elif armed.action == "kill":
         os.kill(os.getpid(), signal.SIGKILL)
+    elif armed.action == "stop":
+        os.kill(os.getpid(), signal.SIGSTOP)
     else:
         raise InjectedFault(str(point))
 
@@ -122,9 +126,9 @@ def arm_from(text: str) -> None:
     for item in filter(None, text.split(";")):
         name, _, action = item.partition("=")
         kind, _, visit = action.partition("@")
-        if kind not in ("raise", "kill"):
-            raise ValueError(f"{ENVIRONMENT_VARIABLE}: unknown action {kind!r} for {name!r}; use raise or kill")
-        _armed[Point(name)] = _Armed("kill" if kind == "kill" else "raise", int(visit or 1))
+        if kind not in _ACTIONS:
+            raise ValueError(f"{ENVIRONMENT_VARIABLE}: unknown action {kind!r} for {name!r}; use raise, kill or stop")
+        _armed[Point(name)] = _Armed(_ACTIONS[kind], int(visit or 1))
 
 
 arm_from(os.environ.get(ENVIRONMENT_VARIABLE, ""))

@@ -6,6 +6,9 @@ rest is looked at: the cost follows the change, not the table.
 
 from __future__ import annotations
 
+import hashlib
+import threading
+from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -14,10 +17,15 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from omnigraph.model.late_dataclass import dataclass
+from omnigraph.storage.fragment_messages import NotAManifest, fragment_messages, fragment_number
 from omnigraph.storage.lance_errors import translated
 from omnigraph.storage.tables import Table
 
 RowIds = npt.NDArray[np.uint64]
+
+KEY_BYTES_MAX = 512
+MET_MAX = 65_536
+"""So many fragments are remembered by the process, some 500 bytes each; those met longest ago go first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,17 +67,51 @@ class FragmentState:
 
 
 def fragment_states(table: Table) -> tuple[FragmentState, ...]:
-    """The fragments in the order in which a scan reads them. Costs no request."""
+    """The fragments in the order in which a scan reads them. Costs no request, and little for those met before."""
     with translated(table.uri):
-        return tuple(
-            FragmentState(
-                int(fragment.fragment_id),
-                _data_files(fragment),
-                _deletions(fragment),
-                int(fragment.physical_rows) - int(fragment.num_deletions),
-            )
-            for fragment in table.handle.get_fragments()
-        )
+        try:
+            messages = fragment_messages(bytes(table.handle._ds.serialized_manifest()))
+        except NotAManifest:
+            return tuple(map(_state, table.handle.get_fragments()))
+        keys = [message if len(message) <= KEY_BYTES_MAX else _digest(message) for message in messages]
+        found = _met.known(keys)
+        missing = [place for place, state in enumerate(found) if state is None]
+        for place in missing:
+            fragment = table.handle.get_fragment(fragment_number(messages[place]))
+            found[place] = _met.meet(keys[place], _state(fragment))
+    return tuple(state for state in found if state is not None)
+
+
+def _state(fragment: Any) -> FragmentState:
+    metadata = fragment.metadata
+    return FragmentState(int(metadata.id), _files_in(metadata), _deletions_in(metadata), int(metadata.num_rows))
+
+
+def _digest(message: bytes) -> bytes:
+    """For a fragment whose row ids are not in a row: they are listed with it."""
+    return hashlib.blake2b(message, digest_size=32).digest()
+
+
+class _Met:
+    """The fragments that this process has met, by the bytes that describe them. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._states: OrderedDict[bytes, FragmentState] = OrderedDict()
+
+    def known(self, keys: Sequence[bytes]) -> list[FragmentState | None]:
+        with self._lock:
+            return [self._states.get(key) for key in keys]
+
+    def meet(self, key: bytes, state: FragmentState) -> FragmentState:
+        with self._lock:
+            self._states[key] = state
+            if len(self._states) > MET_MAX:
+                self._states.popitem(last=False)
+        return state
+
+
+_met = _Met()
 
 
 def scan_fragments(table: Table, numbers: Sequence[int] | None, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
@@ -84,11 +126,19 @@ def scan_fragments(table: Table, numbers: Sequence[int] | None, columns: Sequenc
 
 def _data_files(fragment: Any) -> tuple[tuple[str, tuple[int, ...]], ...]:
     """Files and the columns in them. Not the base they lie at: it differs between a table and its fork."""
-    return tuple((str(file.path), tuple(file.fields)) for file in fragment.metadata.files)
+    return _files_in(fragment.metadata)
+
+
+def _files_in(metadata: Any) -> tuple[tuple[str, tuple[int, ...]], ...]:
+    return tuple((str(file._path), tuple(file.fields)) for file in metadata.files)  # `path` makes a class at every call
 
 
 def _deletions(fragment: Any) -> tuple[int, int] | None:
-    vector = fragment.metadata.deletion_file
+    return _deletions_in(fragment.metadata)
+
+
+def _deletions_in(metadata: Any) -> tuple[int, int] | None:
+    vector = metadata.deletion_file
     return None if vector is None else (int(vector.read_version), int(vector.id))
 
 

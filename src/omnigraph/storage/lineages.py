@@ -48,7 +48,7 @@ class Lineages:
             base = self._handles.open_for_change(location)
             reference: Any = version if source is None else (source, version)
             base.create_branch(name, reference=reference)
-        self._settle(location, name, version)
+        self.settle(location, name, version)
         reach(Point.FORK_CREATED)
 
     def delete(self, location: str, name: str) -> bool:
@@ -81,13 +81,12 @@ class Lineages:
             self._objects.delete_tree(tree)
         self._handles.forget(tree)
 
-    def _settle(self, location: str, name: str, version: int) -> None:
+    def settle(self, location: str, name: str, version: int) -> None:
         """Makes a new lineage survive a power cut: its first version and its ref."""
         if self._root.is_local and self._durability == "full":
             tree = layout.branch_tree(location, name)
             files = (layout.manifest_file(tree, version), layout.branch_ref(location, name))
-            with translated(self._root.join(tree)):
-                sync_files(self._root.join(path) for path in files)
+            sync_files((self._root.join(path) for path in files), self._root.join(location))
 
     def _children(self, location: str, name: str) -> list[str]:
         with translated(self._root.join(location)):

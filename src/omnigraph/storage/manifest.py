@@ -261,6 +261,14 @@ class ManifestStore:
         stamp = self._stamp_of(base.branch, handle)
         return self._keep(self._loaded(base.branch, base.identifier, handle, base.state, stamp))
 
+    def settle(self, loaded: LoadedManifest) -> None:
+        """Makes durable what another writer published last; it may have died before it did."""
+        if self._root.is_local and self._durability == "full":
+            path = self._path(loaded.branch)
+            with translated(self._root.join(path)):
+                before = self._handles.open_for_change(path, loaded.version - 1) if loaded.version > 1 else None
+            self._sync(before, loaded.handle)
+
     def needs_compaction(self, loaded: LoadedManifest) -> bool:
         return len(loaded.fragments) > COMPACT_ABOVE_FRAGMENTS
 
@@ -376,7 +384,7 @@ class ManifestStore:
         stamp = self._stamp_of(base.branch, handle)
         return self._loaded(base.branch, base.identifier, handle, base.state.fold(rows), stamp)
 
-    def _sync(self, before: Dataset, after: Dataset, operation: Any = None) -> None:
+    def _sync(self, before: Dataset | None, after: Dataset, operation: Any = None) -> None:
         if self._root.is_local and self._durability == "full":
             with translated(str(after.uri)):
                 if not sync_commit(after, operation):

@@ -172,7 +172,7 @@ class LocalObjects:
 
     def _settle(self, path: str) -> None:
         if self._durable:
-            sync_folder(os.path.dirname(self._at(path)))
+            sync_folder(os.path.dirname(self._at(path)), self._root)
 
 
 def _etag(data: bytes) -> str:

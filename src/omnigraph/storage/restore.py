@@ -14,7 +14,7 @@ from omnigraph.storage.graph_storage import GraphStorage
 from omnigraph.storage.lance_errors import Fault, classify, translate, translated
 from omnigraph.storage.lance_session import Dataset, LanceDataset, LanceOperation, Transaction
 from omnigraph.storage.manifest_rows import TableVersion
-from omnigraph.storage.table_commits import object_path
+from omnigraph.storage.table_commits import commit_of, object_path
 
 UNREADABLE = "unreadable"
 """The operation of a version whose transaction Lance cannot read back."""
@@ -28,6 +28,7 @@ class LineageVersion:
     operation: str  # Lance's name of it: Append, Update, CreateIndex, Restore …
     transaction_id: str | None = None
     restores: int | None = None  # for a Restore: the version whose content it has
+    commit_id: str | None = None  # the graph commit that it was made for, if it says so
 
 
 def lineage_head(storage: GraphStorage, location: str, lineage: str | None) -> int | None:
@@ -64,7 +65,24 @@ def _origin(handle: Dataset, version: int) -> LineageVersion:
         return LineageVersion(version, UNREADABLE)
     operation = transaction.operation
     restores = int(operation.version) if isinstance(operation, LanceOperation.Restore) else None
-    return LineageVersion(version, type(operation).__name__, str(transaction.uuid), restores)
+    return LineageVersion(version, type(operation).__name__, str(transaction.uuid), restores, commit_of(transaction))
+
+
+def settle_versions(storage: GraphStorage, location: str, lineage: str | None, since: int, head: int) -> None:
+    """Makes durable what another writer committed after version `since`; it may have died before it did."""
+    if not storage.root.is_local or storage.durability != "full":
+        return
+    path = layout.branch_tree(location, lineage)
+    with translated(storage.root.join(path)):
+        after = storage.handles.open_for_change(path, head)
+        before = storage.handles.open_for_change(path, since) if _has_version(storage, path, since) else None
+        sync_version(before, after)
+    if lineage is not None:
+        storage.lineages.settle(location, lineage, head)
+
+
+def _has_version(storage: GraphStorage, path: str, version: int) -> bool:
+    return version > 0 and storage.objects.exists(layout.manifest_file(path, version))
 
 
 def restore_lineage(storage: GraphStorage, location: str, lineage: str | None, version: int, *, head: int) -> int:

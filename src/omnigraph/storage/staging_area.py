@@ -30,6 +30,7 @@ from omnigraph.storage.arrow_types import plainly_typed
 from omnigraph.storage.graph_storage import GraphStorage
 from omnigraph.storage.lance_errors import translated
 from omnigraph.storage.layout import STAGING
+from omnigraph.storage.leases import Lease
 from omnigraph.storage.root import Root
 
 ALIVE = "alive"
@@ -127,6 +128,8 @@ class StagingArea:
 
     storage: GraphStorage
     files: StagingFiles
+    lease: Lease | None = None
+    """None for an area that tasks of another program fill; it counts as alive by its name."""
     moved: dict[str, set[str]] = field(default_factory=dict)
     """Per table path the paths, below the table's folder, that were moved there: `data/…`, `_indices/…`."""
 
@@ -141,6 +144,11 @@ class StagingArea:
         for folder, own in folders:
             for path in own:
                 _move(system, _address(self.files.root, self.files.path(folder)), target, path)
+
+    def check(self) -> None:
+        """Raises LeaseLost when the area is not ours any more: what was moved from it may be gone."""
+        if self.lease is not None:
+            self.lease.check()
 
     def local_folder(self) -> str | None:
         """Where this process may keep files of its own; None when the area is not on this machine."""
@@ -178,7 +186,7 @@ def staging_area(storage: GraphStorage, load_id: str) -> Iterator[StagingArea]:
     lease = storage.leases.take(files.path(ALIVE), wait_s=10.0)
     try:
         files.allow_work()
-        yield StagingArea(storage, files)
+        yield StagingArea(storage, files, lease)
     finally:
         lease.release()
 
@@ -197,12 +205,13 @@ def cleanup_staging(storage: GraphStorage) -> list[str]:
         except LeaseTimeout:
             continue  # alive
         try:
-            area = StagingArea(storage, StagingFiles(storage.root, load_id))
+            area = StagingArea(storage, StagingFiles(storage.root, load_id), lease)
             for name in storage.objects.list_names(area.files.path(MOVED)):
                 stored = storage.objects.read(area.files.path(f"{MOVED}/{name}"))
                 if stored is not None:
                     document = json.loads(stored.data)
                     area.moved.setdefault(document["table"], set()).update(document["paths"])
+            lease.check()
             if area.remove(wait_s=ORPHANS_S_MAX):
                 removed.append(load_id)
         finally:

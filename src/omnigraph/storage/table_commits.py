@@ -6,9 +6,10 @@ exclusive (the caller holds the lease), and the achieved version and transaction
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
-from omnigraph.model.errors import Conflict, Internal, TableDrift
+from omnigraph.model.errors import Conflict, ReadSetChanged, TableDrift
 from omnigraph.storage import layout
 from omnigraph.storage.created_files import sync_commit, sync_version
 from omnigraph.storage.durability import Durability
@@ -19,6 +20,9 @@ from omnigraph.storage.manifest_rows import TableVersion
 from omnigraph.storage.root import Root
 from omnigraph.storage.staging import StagedEffect
 from omnigraph.storage.tables import Tables
+
+COMMIT = "omnigraph.commit"
+"""The property of a table's transaction that names the graph commit."""
 
 
 class StaleEffect(Conflict):
@@ -34,16 +38,22 @@ class TableCommits:
         self._tables = tables
         self._durability = durability
 
-    def commit(self, effect: StagedEffect) -> TableVersion:
-        """Attaches the effect as version pin + 1. The caller holds the lease of the branch."""
+    def commit(self, effect: StagedEffect, commit_id: str | None = None) -> TableVersion:
+        """Attaches the effect as version pin + 1. The caller holds the lease of the branch.
+
+        The version says for which graph commit it was made. If its writer was paused for so long that another one took
+        over, and it lands after all, whoever finds it knows that it belongs to a commit that never came.
+        """
         pin = effect.pin
         uri = self._root.join(pin.path)
         handle = self._tables.open(pin).handle
         self._require_head_at_pin(effect)
+        options = self._root.lance_options
+        reach(Point.TABLE_COMMITTING)
         try:
             with without_panics():
                 new = LanceDataset.commit(
-                    handle, effect.transaction, max_retries=0, storage_options=self._root.lance_options
+                    handle, made_for(effect.transaction, commit_id), max_retries=0, storage_options=options
                 )
         except (OSError, ValueError, RuntimeError) as error:
             if classify(error) is Fault.CONFLICT:
@@ -69,10 +79,19 @@ class TableCommits:
     def _prove_ours(self, effect: StagedEffect, new: Any) -> None:
         """A version is made by one commit alone: if ours made pin + 1, then nothing lies between it and the pin."""
         if int(new.version) != effect.commits_as:
-            raise Internal(
-                f"commit of '{effect.pin.table_key}' landed as version {new.version} instead of {effect.commits_as}",
-                "another program writes to this graph without taking its lease",
-            )
+            member = f"table_version:{effect.pin.table_key}"
+            raise ReadSetChanged(member, str(effect.commits_as), str(int(new.version)))
+
+
+def made_for(transaction: Any, commit_id: str | None) -> Any:
+    """The transaction with the graph commit that it is made for."""
+    return transaction if commit_id is None else replace(transaction, transaction_properties={COMMIT: commit_id})
+
+
+def commit_of(transaction: Any) -> str | None:
+    """The graph commit that a transaction was made for; None when it does not say."""
+    properties = transaction.transaction_properties or {}
+    return properties.get(COMMIT)
 
 
 def published_version(effect: StagedEffect, row_count: int, root: Root) -> TableVersion:

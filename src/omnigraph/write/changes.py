@@ -76,6 +76,8 @@ class ChangeSet:
 
     tables: Mapping[TableKey, TableChange] = field(default_factory=dict)
     works: tuple[StagedWork, ...] = ()
+    guard: Callable[[], None] | None = None
+    """Raises when the staging area of these works is not ours any more: its files may be gone. Asked before commits."""
 
     @property
     def is_empty(self) -> bool:

@@ -14,14 +14,21 @@ from contextlib import nullcontext
 from dataclasses import field, replace
 
 from omnigraph.model.errors import (
+    BranchNotFound,
+    BranchReplaced,
+    CommitNotDurable,
     Conflict,
+    GraphReplaced,
     Json,
+    LeaseLost,
     LeaseTimeout,
     OmniGraphError,
+    OutcomeUnknown,
     PreconditionFailed,
     ReadSetChanged,
     RecoveryRequired,
     SchemaApplyInProgress,
+    SyncFailed,
     TableDrift,
 )
 from omnigraph.model.identifiers import MAIN, SCHEMA_APPLY_LOCK, TableKey, new_ulid
@@ -53,7 +60,8 @@ from omnigraph.write.composite_keys import refuse_foreign_ids
 from omnigraph.write.effects import stage
 from omnigraph.write.gates import Foreseen, foresee, is_busy, staging_ahead, window
 from omnigraph.write.publish_ahead import publish_ahead
-from omnigraph.write.recovery import recover_branch, resolve
+from omnigraph.write.recovery import recover_branch, recover_one, resolve, take_back_late
+from omnigraph.write.recovery_actions import Outcome, Resolution
 from omnigraph.write.sidecars import Sidecar, SidecarPin, delete_sidecar, list_sidecars, write_sidecar
 from omnigraph.write.staged_ahead import StagedAhead, moved_onto, stage_ahead
 
@@ -214,7 +222,7 @@ class _Turn:
         armed = self.armed
         if armed is not None and armed.stands(base) and not storage.lineages.exists(MANIFEST, SCHEMA_APPLY_LOCK):
             for effect in armed.effects:
-                _require_head_at_pin(storage, effect.pin)
+                _require_head_at_pin(storage, base, effect.pin, lease)
             self.armed = self.ahead = None  # from here on the files and the sidecar belong to a commit
             plan = _plan(base, armed.sidecar)
             staged = publish_ahead(storage, base.loaded, plan, armed.effects)
@@ -271,9 +279,16 @@ def _only_upkeep(storage: GraphStorage, branch: str, lost: ReadSetChanged) -> bo
         return False
     state = storage.manifest.load(branch).state
     commit = state.head
-    while commit is not None and commit.commit_id != lost.expected and commit.py.get("kind") in TRANSPARENT_KINDS:
+    while commit is not None and commit.commit_id != lost.expected and _changes_nothing(commit):
         commit = state.commits.get(commit.parent_id or "")
     return commit is not None and commit.commit_id == lost.expected
+
+
+def _changes_nothing(commit: GraphCommit) -> bool:
+    """Upkeep, or a recovery that took something back."""
+    recovery = commit.py.get("recovery")
+    took_back = isinstance(recovery, dict) and recovery.get("kind") == "RolledBack"
+    return took_back or commit.py.get("kind") in TRANSPARENT_KINDS
 
 
 def _attempt(
@@ -380,7 +395,7 @@ def _commit(
                 effect = stage(storage, change, pin)
                 if effect is not None:
                     staged[change.key] = effect
-        return _effects_and_publish(storage, base, request, list(staged.values()), lease)
+        return _effects_and_publish(storage, base, request, list(staged.values()), lease, changes.guard)
 
 
 def _recheck(storage: GraphStorage, request: WriteRequest) -> None:
@@ -398,7 +413,7 @@ def _require_unchanged(storage: GraphStorage, base: WriteBase, request: WriteReq
     """Under the branch's lease: no dead writer's work, no schema change, the same head, every table at its pin."""
     pending = _pending(storage, base.branch)
     if pending:
-        raise ReadSetChanged(f"recovery:{base.branch}", None, pending[0].operation_id)
+        raise ReadSetChanged(f"graph_head:{base.branch}", base.head.head_commit_id, pending[0].operation_id)
     if storage.lineages.exists(MANIFEST, SCHEMA_APPLY_LOCK):
         raise SchemaApplyInProgress("writing is unavailable while schema apply is in progress")
     now = storage.manifest.load(base.branch)
@@ -440,31 +455,47 @@ class _Intended:
     plan: PublishPlan
     effects: Sequence[StagedEffect]
     staged: Callable[[], StagedRows | None]
+    guard: Callable[[], None] | None = None
+    """Asked with the lease before anything is committed."""
+
+    @property
+    def commit_id(self) -> str:
+        return self.plan.lineage.commit_id
 
 
 def _effects_and_publish(
-    storage: GraphStorage, base: WriteBase, request: WriteRequest, effects: list[StagedEffect], lease: HeldLeases
+    storage: GraphStorage,
+    base: WriteBase,
+    request: WriteRequest,
+    effects: list[StagedEffect],
+    lease: HeldLeases,
+    guard: Callable[[], None] | None = None,
 ) -> Receipt:
     for effect in effects:
-        _require_head_at_pin(storage, effect.pin)
+        _require_head_at_pin(storage, base, effect.pin, lease)
     sidecar = _intent(storage, base, request, effects)
     plan = _plan(base, sidecar)
     staged = publish_ahead(storage, base.loaded, plan, effects)  # while the sidecar is synced and the tables commit
     if effects:
         write_sidecar(storage.objects, sidecar)  # Phase A: from here on a crash is resolved by whoever comes next
-    return _carry_out(storage, base, _Intended(sidecar, plan, effects, staged), lease)
+    return _carry_out(storage, base, _Intended(sidecar, plan, effects, staged, guard), lease)
 
 
 def _carry_out(storage: GraphStorage, base: WriteBase, work: _Intended, lease: HeldLeases) -> Receipt:
+    def fence() -> None:
+        lease.check()
+        if work.guard is not None:
+            work.guard()
+
     try:
         reach(Point.MUTATION_ARMED)
-        plan = replace(work.plan, changes=_commit_tables(storage, work.effects))  # Phase B
+        plan = replace(work.plan, changes=_commit_tables(storage, work, fence))  # Phase B
         if work.effects:
             foresee(storage, base.branch, lambda: _foreseen(base, plan, work.sidecar))
         reach(Point.MUTATION_BEFORE_PUBLISH)
-        published = publish(storage.manifest, plan, lease.check, work.staged)  # Phase C: visible
+        published = publish(storage.manifest, plan, fence, work.staged)  # Phase C: visible
     except (OmniGraphError, InjectedFault) as error:
-        return _resolve_own(storage, work.sidecar, lease, error) if work.effects else _raise(error)
+        return _resolve_own(storage, base, work, lease, error)
     if work.effects:
         _disarm(storage, work.sidecar)  # Phase D
     return Receipt(published.commit)
@@ -477,16 +508,25 @@ def _foreseen(base: WriteBase, plan: PublishPlan, sidecar: Sidecar) -> Foreseen:
     return Foreseen(loaded, sidecar.operation_id)
 
 
-def _raise(error: Exception) -> Receipt:
-    raise error
-
-
-def _require_head_at_pin(storage: GraphStorage, pin: TablePin) -> None:
+def _require_head_at_pin(storage: GraphStorage, base: WriteBase, pin: TablePin, lease: HeldLeases) -> None:
+    """Nothing lies above the pin. What a writer that lost its lease left there is taken back, and the work prepared
+    again on top of that."""
     newest = storage.tables.head_version(pin)
-    if newest != pin.version:
+    if newest == pin.version:
+        return
+    if not take_back_late(storage, base.loaded, pin, lease.check):
         raise TableDrift(
-            f"table '{pin.table_key}' is at version {newest} but the graph shows {pin.version}: run `omnigraph repair`"
+            f"table '{pin.table_key}' is at version {newest} but the graph shows {pin.version}, and no write of "
+            "OmniGraph explains it"
         )
+    raise _moved_on(storage, base)
+
+
+def _moved_on(storage: GraphStorage, base: WriteBase) -> ReadSetChanged:
+    """The head is another one than the work was prepared for; whether that matters to it is decided by who asks."""
+    now = storage.manifest.load(base.branch).state.head
+    actual = None if now is None else now.commit_id
+    return ReadSetChanged(f"graph_head:{base.branch}", base.head.head_commit_id, actual)
 
 
 def _intent(storage: GraphStorage, base: WriteBase, request: WriteRequest, effects: list[StagedEffect]) -> Sidecar:
@@ -523,10 +563,11 @@ def _pin_of(storage: GraphStorage, effect: StagedEffect) -> SidecarPin:
     )
 
 
-def _commit_tables(storage: GraphStorage, effects: Sequence[StagedEffect]) -> tuple[TableVersion, ...]:
+def _commit_tables(storage: GraphStorage, work: _Intended, fence: Callable[[], None]) -> tuple[TableVersion, ...]:
     versions = []
-    for effect in effects:
-        versions.append(storage.table_commits.commit(effect))
+    for effect in work.effects:
+        fence()
+        versions.append(storage.table_commits.commit(effect, work.commit_id))
         reach(Point.MUTATION_TABLE_COMMITTED)
     return tuple(versions)
 
@@ -546,12 +587,52 @@ def _disarm(storage: GraphStorage, sidecar: Sidecar) -> None:
         _log.warning("sidecar %s stays behind: %s", sidecar.operation_id, error)
 
 
-def _resolve_own(storage: GraphStorage, sidecar: Sidecar, lease: HeldLeases, error: Exception) -> Receipt:
-    """Finishes or takes back our own work while we still hold the branch; then the original error is the answer."""
+def _resolve_own(
+    storage: GraphStorage, base: WriteBase, work: _Intended, lease: HeldLeases, error: Exception
+) -> Receipt:
+    """Finishes or takes back our own work; then the answer is what became of it.
+
+    Only our own commit id says that it happened. What could not be synced is never confirmed: if it is not visible, it
+    is taken back, and if it is, the answer says that it is not durable.
+    """
+    for effect in work.effects:
+        storage.handles.forget(effect.pin.path)  # whatever becomes of these versions, their numbers may come again
     try:
-        resolution = resolve(storage, sidecar, lease.check)
+        resolution = _resolution(storage, work, lease, error)
+    except (GraphReplaced, BranchReplaced, CommitNotDurable):
+        raise
+    except LeaseTimeout as failed:
+        raise OutcomeUnknown(f"commit {work.commit_id}", f"{error}; {failed}") from error
     except (OmniGraphError, InjectedFault) as failed:
-        raise RecoveryRequired(sidecar.operation_id, f"{error}; resolving it failed too: {failed}") from error
-    if resolution.outcome in ("rolled_forward", "already_visible"):
+        reason = f"{error}; resolving it failed too: {failed}"
+        raise RecoveryRequired(work.sidecar.operation_id, reason) from error
+    if resolution.outcome in ("rolled_forward", "already_visible") and resolution.commit is not None:
         return Receipt(resolution.commit)
+    if isinstance(error, ReadSetChanged) and error.member.startswith("table_version:"):
+        raise _moved_on(storage, base) from error  # a late version of another writer was taken back with ours
     raise error
+
+
+def _published(storage: GraphStorage, work: _Intended) -> GraphCommit | None:
+    try:
+        return storage.manifest.load(work.plan.branch).state.commits.get(work.commit_id)
+    except BranchNotFound:
+        return None
+
+
+def _resolution(storage: GraphStorage, work: _Intended, lease: HeldLeases, error: Exception) -> Resolution:
+    """What became of our own work, brought to its end by us if need be."""
+    forward = not isinstance(error, SyncFailed)
+    if not forward and _published(storage, work) is not None:
+        raise CommitNotDurable(work.commit_id, str(error)) from error
+    if work.effects:
+        try:
+            lease.check()
+            return resolve(storage, work.sidecar, lease.check, forward=forward)
+        except LeaseLost:  # another writer has the branch, and has resolved our intent or is about to
+            resolution = recover_one(storage, work.sidecar, forward=forward)
+            if resolution is not None:
+                return resolution
+    commit = _published(storage, work)
+    outcome: Outcome = "effect_free" if commit is None else "already_visible"
+    return Resolution(work.sidecar.operation_id, outcome, commit)

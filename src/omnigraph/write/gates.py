@@ -20,7 +20,7 @@ from dataclasses import field
 from functools import lru_cache
 from typing import Any
 
-from omnigraph.model.errors import LeaseTimeout
+from omnigraph.model.errors import LeaseLost, LeaseTimeout
 from omnigraph.model.late_dataclass import dataclass
 from omnigraph.storage import GraphStorage, HeldLeases, LoadedManifest
 from omnigraph.storage.leases import WAIT_MAX_S
@@ -196,6 +196,13 @@ def _left(deadline: float) -> float:
 
 
 def _lease(gate: _Gate, storage: GraphStorage, branch: str, deadline: float) -> HeldLeases:
+    """The lease that the writer before kept for us if it is still ours, else a new one."""
+    if gate.held is not None:
+        try:
+            gate.held.check()
+        except LeaseLost:
+            gate.held = None
+            gate.keeper.close()
     if gate.held is None:
         gate.keeper = ExitStack()
         gate.held = gate.keeper.enter_context(storage.leases.hold(branch, wait_s=_left(deadline)))

@@ -200,7 +200,7 @@ class _Upkeep:
             if not self._is_built(table):
                 waiting.append((table, wanted))
         self._build(waiting)
-        return ChangeSet(works=tuple(works))
+        return ChangeSet(works=tuple(works), guard=self.site.check)
 
     def _work(self, table: Table, entity: NodeType | EdgeType) -> tuple[IndexWork, ...]:
         works = index_work(table, entity)

@@ -87,7 +87,7 @@ class _Compaction:
                 work = StagedWork(key, self._stage)
                 if not is_foreign(self.site.storage, pins, base.schema.catalog, work):
                     works.append(work)
-        return ChangeSet(works=tuple(works))
+        return ChangeSet(works=tuple(works), guard=self.site.check)
 
     def _stage(self, pin: TablePin) -> StagedEffect | None:
         table = self.site.storage.tables.open(pin)

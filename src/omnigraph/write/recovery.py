@@ -9,6 +9,7 @@ Promises  1. Afterwards the newest version of every table that a sidecar named i
 from __future__ import annotations
 
 import logging
+import time
 from contextlib import ExitStack
 
 from omnigraph.model.errors import (
@@ -18,9 +19,10 @@ from omnigraph.model.errors import (
     RecoveryRequired,
     SchemaApplyInProgress,
 )
-from omnigraph.model.identifiers import MAIN, SCHEMA_APPLY_LOCK
-from omnigraph.storage import MANIFEST, GraphStorage
+from omnigraph.model.identifiers import MAIN, SCHEMA_APPLY_LOCK, new_ulid
+from omnigraph.storage import MANIFEST, GraphStorage, HeadIs, Lineage, LoadedManifest, TablePin
 from omnigraph.storage.recovery_audit import RecoveryRecord, recovery_records
+from omnigraph.storage.restore import lineage_versions
 from omnigraph.write.recovery_actions import (
     Fence,
     Resolution,
@@ -33,15 +35,18 @@ from omnigraph.write.recovery_actions import (
 )
 from omnigraph.write.recovery_rules import Decision, PinState, decide
 from omnigraph.write.recovery_schema import release_stale_lock
-from omnigraph.write.recovery_situation import Situation, earlier_pass, is_orphan, look
-from omnigraph.write.sidecars import Sidecar, list_sidecars, read_sidecar
+from omnigraph.write.recovery_situation import Situation, abandoned_among, earlier_pass, is_orphan, look
+from omnigraph.write.sidecars import Sidecar, SidecarPin, list_sidecars, read_sidecar, write_sidecar
 
 __all__ = ["RecoveryRecord", "Resolution", "pending", "recover_branch", "recover_graph", "recoveries", "resolve"]
 
 LOOKS_MAX = 4
 """How often recovery looks again when something was published between its look and its publish."""
 LEASE_WAIT_S = 20.0
-"""Longer than the lease of a dead writer on an object store lasts; whoever holds it after that is alive."""
+"""Longer than the lease of a dead writer on an object store lasts; whoever holds it after that is alive. A lock file of
+a local graph is free the moment its holder dies, so nobody waits for it here: whoever holds it is alive."""
+NO_HEAD = "none"
+"""A head that no branch ever has: an intent that names it is always taken back."""
 _log = logging.getLogger("omnigraph.write")
 
 
@@ -62,12 +67,15 @@ def recoveries(storage: GraphStorage) -> list[RecoveryRecord]:
 # --- one write --------------------------------------------------------------------------------------------
 
 
-def resolve(storage: GraphStorage, sidecar: Sidecar, fence: Fence) -> Resolution:
+def resolve(storage: GraphStorage, sidecar: Sidecar, fence: Fence, *, forward: bool = True) -> Resolution:
     """Brings one write to its end. The caller holds the lease of its branch, for a branch that is gone main's too,
-    and for a schema apply the graph's; `fence` raises when it no longer does."""
+    and for a schema apply the graph's; `fence` raises when it no longer does.
+
+    Without `forward` a write that is complete and not visible is taken back too: its files could not be synced.
+    """
     for _ in range(LOOKS_MAX):
         try:
-            resolution = _resolve(storage, sidecar, fence)
+            resolution = _resolve(storage, sidecar, fence, forward)
         except (ExpectedVersionMismatch, ReadSetChanged) as error:
             _log.info("recovery of %s looks again: %s", sidecar.operation_id, error)
             continue
@@ -76,10 +84,11 @@ def resolve(storage: GraphStorage, sidecar: Sidecar, fence: Fence) -> Resolution
     raise RecoveryContended(sidecar.operation_id, "another program publishes without taking the lease")
 
 
-def _resolve(storage: GraphStorage, sidecar: Sidecar, fence: Fence) -> Resolution:
+def _resolve(storage: GraphStorage, sidecar: Sidecar, fence: Fence, forward: bool) -> Resolution:
     if is_orphan(storage, sidecar):
         return discard(storage, sidecar, fence)
     situation = look(storage, sidecar)
+    fence()
     earlier = earlier_pass(situation.state, sidecar.operation_id)
     if earlier is not None:
         return conclude_earlier(storage, sidecar, *earlier)
@@ -88,9 +97,9 @@ def _resolve(storage: GraphStorage, sidecar: Sidecar, fence: Fence) -> Resolutio
             return finish(storage, situation)
         case Decision.DROP:
             return drop(storage, situation)
-        case Decision.ROLL_FORWARD:
+        case Decision.ROLL_FORWARD if forward:
             return roll_forward(storage, situation, fence)
-        case Decision.ROLL_BACK:
+        case Decision.ROLL_FORWARD | Decision.ROLL_BACK:
             return roll_back(storage, situation, fence)
         case Decision.ABORT:
             raise RecoveryRequired(sidecar.operation_id, _why_not(situation))
@@ -104,6 +113,43 @@ def _why_not(situation: Situation) -> str:
         if state is PinState.FOREIGN_COMMIT:
             return f"{shown}, and a version in between was not made by this write; nothing was changed"
     raise AssertionError("only these two states abort")
+
+
+def take_back_late(storage: GraphStorage, loaded: LoadedManifest, pin: TablePin, fence: Fence) -> bool:
+    """Takes back versions of a table that landed after their writer had lost its lease and its sidecar was resolved.
+
+    True when every version above the pin is explained by a graph commit that never came: then the published content is
+    on top again. The intent is written down again for that, for a head that never was, so that a death in between is
+    resolved in the same way. The caller holds the branch's lease.
+    """
+    head = storage.tables.head_version(pin)
+    above = lineage_versions(storage, pin.location, pin.lineage, pin.version + 1, head)
+    abandoned = abandoned_among(above, loaded.state)
+    if not above or any(each.version not in abandoned and each.restores != pin.version for each in above):
+        return False
+    first = above[0]
+    intent = SidecarPin(
+        table_key=str(pin.table_key),
+        table_path=storage.root.join(pin.location),
+        expected_version=pin.version,
+        post_commit_pin=pin.version + 1,
+        table_branch=pin.lineage,
+        transaction_id=first.transaction_id,
+    )
+    sidecar = Sidecar(
+        operation_id=new_ulid(),
+        started_at=time.time_ns() // 1000,
+        branch=None if loaded.branch == MAIN else loaded.branch,
+        actor_id=None,
+        writer_kind="Mutation",
+        tables=(intent,),
+        lineage=Lineage(),
+        head=HeadIs(loaded.identifier, NO_HEAD),
+    )
+    write_sidecar(storage.objects, sidecar)
+    _log.warning("table '%s': versions above %d belong to no commit and are taken back", pin.table_key, pin.version)
+    resolve(storage, sidecar, fence)
+    return True
 
 
 # --- many writes ------------------------------------------------------------------------------------------
@@ -167,7 +213,7 @@ def recover_graph(storage: GraphStorage) -> list[Resolution]:
     resolved = []
     for listed in list_sidecars(storage.objects):
         try:
-            resolution = _recover_one(storage, listed)
+            resolution = recover_one(storage, listed)
         except LeaseTimeout:
             _log.info("operation %s is left to its writer, who lives", listed.operation_id)
         except RecoveryContended as error:
@@ -179,17 +225,18 @@ def recover_graph(storage: GraphStorage) -> list[Resolution]:
     return resolved
 
 
-def _recover_one(storage: GraphStorage, listed: Sidecar) -> Resolution | None:
+def recover_one(storage: GraphStorage, listed: Sidecar, *, forward: bool = True) -> Resolution | None:
     """Takes the leases, then reads the file again: while we waited, its writer may have finished."""
     branch = listed.branch_name
+    wait_s = 0.0 if storage.root.is_local else LEASE_WAIT_S
     while True:
         gone = not _exists(storage, branch)
         names = (branch, MAIN) if gone else (branch,)
-        with storage.leases.hold(*names, graph=listed.is_schema_apply, wait_s=LEASE_WAIT_S) as lease:
+        with storage.leases.hold(*names, graph=listed.is_schema_apply, wait_s=wait_s) as lease:
             if gone != (not _exists(storage, branch)):
                 continue  # the branch went or came while we waited
             sidecar = read_sidecar(storage.objects, listed.operation_id)
-            return None if sidecar is None else resolve(storage, sidecar, lease.check)
+            return None if sidecar is None else resolve(storage, sidecar, lease.check, forward=forward)
 
 
 def _release_dead_lock(storage: GraphStorage) -> None:

@@ -29,7 +29,7 @@ from omnigraph.storage import (
 )
 from omnigraph.storage.publish import Change, Requirement
 from omnigraph.storage.recovery_audit import RecoveryKind, RecoveryRecord, TableOutcome, append_record, recovery_records
-from omnigraph.storage.restore import lineage_head, restore_lineage, version_row
+from omnigraph.storage.restore import lineage_head, restore_lineage, settle_versions, version_row
 from omnigraph.write import recovery_schema
 from omnigraph.write.recovery_rules import Observed
 from omnigraph.write.recovery_situation import (
@@ -62,6 +62,8 @@ class Resolution:
 def roll_forward(storage: GraphStorage, situation: Situation, fence: Fence) -> Resolution:
     """Publishes what the writer did: as its own commit if that was minted for this head, else as a recovery's."""
     sidecar = situation.sidecar
+    for one in situation.seen:
+        settle_versions(storage, one.location, one.pin.table_branch, one.manifest, one.head)
     changes, outcomes = _forward_changes(storage, situation)
     expected: list[Requirement] = [VersionIs(one.pin.table_key, one.pin.expected_version) for one in situation.seen]
     if sidecar.lineage is not None and sidecar.head is not None:
@@ -179,6 +181,7 @@ def _named_lineages(storage: GraphStorage, sidecar: Sidecar) -> set[tuple[str, s
 def finish(storage: GraphStorage, situation: Situation) -> Resolution:
     """The work is visible already: nothing is published, only recorded."""
     sidecar = situation.sidecar
+    storage.manifest.settle(situation.loaded)
     commit = publishing_commit(storage, situation)
     if commit is None:
         raise RecoveryRequired(sidecar.operation_id, "its versions are visible, but the branch has no commit")

@@ -45,6 +45,9 @@ class Observed:
     head: int  # the newest version of the pin's lineage
     manifest: int  # the version that the branch shows, 0 when it shows none
     above: tuple[LineageVersion, ...] = ()  # the versions after `manifest`, up to `head`
+    abandoned: frozenset[int] = frozenset()
+    """Those of `above` that were made for a graph commit that the branch does not have. Whoever made them holds no
+    lease, since the caller does: a writer that was paused, lost its lease, and landed one version too many."""
 
     @property
     def moved(self) -> bool:
@@ -76,20 +79,21 @@ def classify(seen: Observed, kind: str, file_version: int) -> PinState:
 def _by_proof(seen: Observed, kind: str) -> PinState:
     """Only the planned transaction right above the expected version is the writer's; what follows must be harmless."""
     first, *rest = seen.above
-    if seen.manifest != seen.pin.expected_version or first.transaction_id != seen.pin.transaction_id:
+    own = seen.pin.transaction_id
+    if any(version.transaction_id != own and not _is_harmless(version, seen) for version in seen.above):
         return PinState.FOREIGN_COMMIT
-    if any(not _changes_no_row(version, seen.manifest) for version in rest):
-        return PinState.FOREIGN_COMMIT
-    if any(version.restores is not None for version in rest):
-        return PinState.UNEXPECTED_MULTISTEP  # an earlier pass began to roll back
+    if seen.manifest != seen.pin.expected_version or first.transaction_id != own:
+        return PinState.UNEXPECTED_MULTISTEP  # ours landed on another version than it was made for
+    if any(version.operation != "CreateIndex" for version in rest):
+        return PinState.UNEXPECTED_MULTISTEP  # an earlier pass began to roll back, or a late one landed on top
     if kind == "BranchMerge":
         return _confirmed(seen)
     return PinState.ROLLED_PAST_EXPECTED
 
 
-def _changes_no_row(version: LineageVersion, published: int) -> bool:
-    """An index, or the restore of an earlier recovery."""
-    return version.operation == "CreateIndex" or version.restores == published
+def _is_harmless(version: LineageVersion, seen: Observed) -> bool:
+    """An index, the restore of an earlier recovery, or what a writer left that is none any more."""
+    return version.operation == "CreateIndex" or version.restores == seen.manifest or version.version in seen.abandoned
 
 
 def _confirmed(seen: Observed) -> PinState:
@@ -118,6 +122,7 @@ class Verdicts:
     """What is known besides the tables."""
 
     visible: bool = False  # the write's own commit, or all that a schema apply wanted, is published
+    names_commit: bool = False  # the sidecar says which commit it is for: only that one makes it visible
     head_holds: bool = True  # the head is still the one that the commit was made for
     schema_ready: bool = True  # the new schema of an apply is complete; true for every other write
 
@@ -130,7 +135,7 @@ def decide(states: Sequence[PinState], seen: Sequence[Observed], verdicts: Verdi
         return Decision.ABORT
     if states and all(state is PinState.NO_MOVEMENT for state in states):
         past = any(one.manifest > one.pin.expected_version for one in seen)
-        return Decision.FINISH if past else Decision.DROP
+        return Decision.FINISH if past and not verdicts.names_commit else Decision.DROP
     if any(state is not PinState.ROLLED_PAST_EXPECTED for state in states):
         return Decision.ROLL_BACK
     if not verdicts.schema_ready or not verdicts.head_holds:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from omnigraph.model.errors import BranchNotFound, RecoveryRequired
@@ -10,7 +10,7 @@ from omnigraph.model.identifiers import MAIN
 from omnigraph.model.late_dataclass import dataclass
 from omnigraph.storage import GraphCommit, GraphStorage, LoadedManifest, ManifestState, TablePin, head_of
 from omnigraph.storage.recovery_audit import RecoveryKind, TableOutcome
-from omnigraph.storage.restore import lineage_head, lineage_versions
+from omnigraph.storage.restore import LineageVersion, lineage_head, lineage_versions
 from omnigraph.write import recovery_schema
 from omnigraph.write.recovery_rules import Observed, PinState, Verdicts, classify
 from omnigraph.write.sidecars import Sidecar, SidecarPin
@@ -70,7 +70,14 @@ def _observe(
     if head is None:  # the fork was removed by an earlier pass: it had no effect
         return Observed(pin, location, manifest, manifest)
     above = lineage_versions(storage, location, pin.table_branch, manifest + 1, head) if head > manifest else ()
-    return Observed(pin, location, head, manifest, above)
+    return Observed(pin, location, head, manifest, above, abandoned_among(above, state))
+
+
+def abandoned_among(versions: Iterable[LineageVersion], state: ManifestState) -> frozenset[int]:
+    """The versions that were made for a graph commit that the branch does not have."""
+    return frozenset(
+        each.version for each in versions if each.commit_id is not None and each.commit_id not in state.commits
+    )
 
 
 def _location(storage: GraphStorage, sidecar: Sidecar, pin: SidecarPin, state: ManifestState) -> str:
@@ -90,7 +97,12 @@ def _verdicts(storage: GraphStorage, sidecar: Sidecar, loaded: LoadedManifest, s
     if sidecar.is_schema_apply:
         visible = visible or recovery_schema.is_published(sidecar, loaded.state, seen)
         ready = visible or recovery_schema.is_ready(storage, sidecar, loaded.state, seen)
-    return Verdicts(visible=visible, head_holds=_head_holds(sidecar, loaded), schema_ready=ready)
+    return Verdicts(
+        visible=visible,
+        names_commit=sidecar.lineage is not None,
+        head_holds=_head_holds(sidecar, loaded),
+        schema_ready=ready,
+    )
 
 
 def _head_holds(sidecar: Sidecar, loaded: LoadedManifest) -> bool:

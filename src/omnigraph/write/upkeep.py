@@ -40,6 +40,10 @@ class UpkeepArea:
             self._area = self._open.enter_context(staging_area(self.storage, new_ulid()))
         return self._area
 
+    def check(self) -> None:
+        if self._area is not None:
+            self._area.check()
+
     def staged(self, effect: StagedEffect) -> StagedEffect:
         """Remembers what is about to be committed."""
         self._staged[effect.pin.table_key] = effect

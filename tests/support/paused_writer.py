@@ -1,0 +1,55 @@
+"""One write as a program of its own that a test can pause at any place, with short leases. Prints what it was told.
+
+`paused_writer.py URI OPERATION` writes a person `paused`; where it stops is in `OMNIGRAPH_FAILPOINTS`.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+
+from omnigraph.graph import Graph
+from omnigraph.model.errors import OmniGraphError
+from omnigraph.storage import lease_objects
+
+TTL_S = 1.0
+
+
+def shorten_leases() -> None:
+    lease_objects.LEASE_TTL_S = TTL_S
+    lease_objects.RENEW_EVERY_S = TTL_S / 3
+    lease_objects.RETRY_EVERY_S = TTL_S / 15
+    lease_objects.CLOCK_SKEW_S = 0.0
+
+
+def main() -> int:
+    shorten_leases()
+    uri, operation = sys.argv[1:]
+    graph = Graph.open(uri)
+    try:
+        match operation:
+            case "insert":
+                text = 'query q() { insert Person { name: "paused" } }'
+                commit = graph.mutate(text).commit
+            case "both":
+                text = 'query q() { insert Person { name: "paused" } insert Knows { from: "paused", to: "root" } }'
+                commit = graph.mutate(text).commit
+            case "update":
+                commit = graph.mutate('query q() { update Person set { age: 77 } where name = "root" }').commit
+            case "first":
+                commit = graph.mutate('query q() { insert Person { name: "paused" } }', branch="b").commit
+            case "load":
+                commit = graph.load([b'{"type": "Person", "data": {"name": "paused"}}'], mode="merge").commit
+            case "optimize":
+                commit = graph.optimize().commit
+            case _:
+                raise SystemExit(f"unknown operation {operation}")
+    except OmniGraphError as error:
+        print(json.dumps({"error": error.code, "message": str(error)}))
+        return 3
+    print(json.dumps({"commit": None if commit is None else commit.commit_id}))
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
