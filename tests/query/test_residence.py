@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+import omnigraph.query.resident as resident
 import omnigraph.query.topology_files as topology_files
 from omnigraph.graph import Graph
 from omnigraph.model.identifiers import TableKey
-from omnigraph.query.residence import Residence, residence
+from omnigraph.query.residence import VERSIONS_KEPT, Residence, residence
 from omnigraph.query.resident import ResidentEntities
 from omnigraph.query.topology import ResidentTopology
 
@@ -32,6 +33,7 @@ QUESTIONS = (
     "query q() { match { $a: Person $a knows $b $b knows $a } return { count($a) as n } }",
 )
 WALK = QUESTIONS[1]
+PERSON, KNOWS = TableKey("node", "Person"), TableKey("edge", "Knows")
 
 
 @pytest.fixture
@@ -143,6 +145,66 @@ def test_branches_that_share_a_table_version_share_what_is_kept_of_it(graph: Gra
         graph._storage.tables.open(graph.snapshot(b).table(TableKey("node", "Person"))) for b in ("main", "draft")
     ]
     assert residence().entities(tables[0]) is residence().entities(tables[1])
+
+
+COMMITS = (
+    'query u() { update Person set { age: 1 } where name = "p2" }',
+    'query k() { insert Knows { from: "p1", to: "p7", weight: 1 } }',
+    'query a() { insert Person { name: "new" } }',
+    'query k() { delete Knows where from = "p1" }',
+    'query d() { delete Person where name = "new" }',
+)
+"""After these the graph is as large as before."""
+
+
+class TestFlat:
+    """What is resident does not grow with the number of commits."""
+
+    def state(self) -> tuple[int, int]:
+        return len(residence()), residence().nbytes
+
+    def test_commits_and_reads_in_turn_keep_as_much_after_many_as_after_the_first_few(
+        self, graph: Graph, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(resident, "SEGMENTS_MAX", 8)  # then a table is numbered anew: a cycle, and it is short here
+        residence().clear()
+        seen: list[tuple[int, int]] = []
+        for number in range(120):
+            graph.mutate(COMMITS[number % len(COMMITS)])
+            graph.query(WALK, mode="csr")
+            seen.append(self.state())
+        entries, sizes = zip(*seen, strict=True)
+        assert max(entries) == max(entries[:6]) <= 3 * VERSIONS_KEPT
+        assert max(sizes[40:]) <= 1.2 * max(sizes[:40])
+
+    def test_readers_of_two_versions_in_turn_derive_nothing_anew(self, graph: Graph) -> None:
+        before = graph.snapshot().commit_id
+        graph.load([_line(_person(50)), _line(_knows(50, 3))], mode="merge")
+
+        def tokens() -> list[int]:
+            both = []
+            for commit in (before, None):
+                graph.query(WALK, mode="csr", commit=commit)
+                snapshot = graph.snapshot() if commit is None else graph.snapshot_at(commit)
+                tables = [graph._storage.tables.open(snapshot.table(key)) for key in (PERSON, KNOWS)]
+                both += [residence().entities(table).token for table in tables]
+            return both
+
+        assert tokens() == tokens() == tokens()
+
+    def test_what_versions_share_is_counted_once(self, graph: Graph) -> None:
+        residence().clear()
+        graph.query(WALK, mode="csr")
+        before = residence().nbytes
+        graph.mutate('query u() { update Person set { age: 1 } where name = "p2" }')
+        graph.query(WALK, mode="csr")
+        kept = residence()._kept.values()
+        each_alone = sum(size for one in kept for _, size in one.parts())
+        distinct = {id(part): size for one in kept for part, size in one.parts()}
+        assert residence().nbytes == sum(distinct.values())
+        assert before < residence().nbytes < each_alone
+        residence().clear()
+        assert residence().nbytes == 0
 
 
 def test_the_budget_drops_the_least_recently_used(graph: Graph) -> None:

@@ -1,30 +1,39 @@
 """The degree book: what is known of the degrees of edge types, from topologies that are or were resident.
 
-A summary is made once from a topology, serves later versions of the table while about as many edges are there, and is
-kept as a small file for large tables, so that a new process knows it before it has read an edge. It is an estimate by
-nature: nothing but the order of steps and the way to follow edges depends on it.
+A summary is made once from a topology and serves other versions of the same branch of the same tables while about as
+many edges are there; never another branch, nor one that was made again under the same name. For large tables it is kept
+as a small file, named by the very version that it is of, so that a new process knows it before it has read an edge. It
+is an estimate by nature: nothing but the order of steps and the way to follow edges depends on it.
 """
 
 from __future__ import annotations
 
 import itertools
 import threading
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from omnigraph.language.query.ir import Direction
+from omnigraph.language.schema.catalog import Catalog
+from omnigraph.model.identifiers import TableKey
 from omnigraph.model.late_dataclass import dataclass
 from omnigraph.query.degree_files import read_degrees, write_degrees
 from omnigraph.query.degrees import FLIPPED, Degrees, EdgeDegrees
 from omnigraph.query.residence import Residence
 from omnigraph.query.topology import ResidentTopology
 from omnigraph.query.topology_files import EDGES_MIN, TopologyFiles
-from omnigraph.storage import Table
+from omnigraph.storage import Incarnation, Table, TableIdentity
 
 DRIFT = 0.1
 """A summary serves until the number of edges differs from its own by more than this share."""
+SUMMARIES_MAX = 1024
+JOINTS_MAX = 4096
 
+_Line: TypeAlias = tuple[tuple[str, str | None, Incarnation | None], ...]
+"""One branch of the edges and of the nodes at both ends, as it was made once."""
 _serials = itertools.count(1)
 
 
@@ -68,6 +77,32 @@ class KnownDegrees:
 NOTHING_KNOWN = KnownDegrees({}, lambda *_: None)
 
 
+@dataclass(frozen=True, slots=True)
+class Walked:
+    """The tables of one edge type: its edges, and the nodes at both ends."""
+
+    edges: Table
+    sources: Table
+    targets: Table
+
+    @property
+    def identities(self) -> tuple[TableIdentity, ...]:
+        return self.edges.identity, self.sources.identity, self.targets.identity
+
+    @property
+    def line(self) -> _Line:
+        tables = (self.edges, self.sources, self.targets)
+        return tuple((table.base_uri, table.pin.lineage, table.pin.incarnation) for table in tables)
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """What is known of one line; for which version it was last looked up on file."""
+
+    summary: Summary | None
+    looked_up: tuple[TableIdentity, ...]
+
+
 class DegreeBook:
     """The summaries of one graph. Thread-safe."""
 
@@ -75,41 +110,48 @@ class DegreeBook:
         self._residence = resident
         self._files = files
         self._lock = threading.Lock()
-        self._kept: dict[tuple[str, str | None], Summary | None] = {}
-        self._joint: dict[tuple[int, Direction, int, Direction], float | None] = {}
+        self._kept: OrderedDict[_Line, _Entry] = OrderedDict()
+        self._joint: OrderedDict[tuple[int, Direction, int, Direction], float] = OrderedDict()
 
-    def known(self, tables: Iterable[Table]) -> KnownDegrees:
-        """What is known of those of the tables that hold edges."""
-        edges = {table.pin.table_key.type_name: table for table in tables if table.pin.table_key.kind == "edge"}
-        if not edges:
+    def known(self, tables: Iterable[Table], catalog: Catalog) -> KnownDegrees:
+        """What is known of those of the tables that hold edges and have the nodes at both ends beside them."""
+        walked = _walked({table.pin.table_key: table for table in tables}, catalog)
+        if not walked:
             return NOTHING_KNOWN
-        found = {name: self._summary(table) for name, table in edges.items()}
+        found = {name: self._summary(each) for name, each in walked.items()}
         summaries = {name: each for name, each in found.items() if each is not None}
-        return KnownDegrees(summaries, lambda *asked: self._crossed(edges, summaries, *asked))
+        return KnownDegrees(summaries, lambda *asked: self._crossed(walked, summaries, *asked))
 
-    def _summary(self, table: Table) -> Summary | None:
-        key = (table.base_uri, table.pin.lineage)
+    def _summary(self, walked: Walked) -> Summary | None:
+        line = walked.line
         with self._lock:
-            known, is_new = self._kept.get(key), key not in self._kept
-        if known is not None and known.serves(table):
+            entry = self._kept.get(line)
+        known = None if entry is None else entry.summary
+        if known is not None and known.serves(walked.edges):
             return known
-        topology = self._residence.topology_of(table)
+        topology = self._topology(walked)
         if topology is not None and known is not None and known.edges == topology.edges.table.pin.row_count:
             return known  # the topology has not followed yet
+        identities = walked.identities
         if topology is not None:
             known = _summed_up(topology)
             if known.edges >= EDGES_MIN:
-                write_degrees(self._files(), table, known.degrees, known.edges)
-        elif is_new and table.pin.row_count >= EDGES_MIN:
-            read = read_degrees(self._files(), table)
-            known = None if read is None else Summary(*read, next(_serials))
+                of = tuple(each.table.identity for each in topology.ends)
+                write_degrees(self._files(), of, known.degrees, known.edges)
+        elif walked.edges.pin.row_count >= EDGES_MIN and (entry is None or entry.looked_up != identities):
+            read = read_degrees(self._files(), identities)
+            known = known if read is None else Summary(*read, next(_serials))
         with self._lock:
-            self._kept[key] = known
+            self._kept[line] = _Entry(known, identities)
+            _trim(self._kept, SUMMARIES_MAX)
         return known
+
+    def _topology(self, walked: Walked) -> ResidentTopology | None:
+        return self._residence.topology_of(walked.edges, walked.sources, walked.targets)
 
     def _crossed(
         self,
-        tables: Mapping[str, Table],
+        walked: Mapping[str, Walked],
         summaries: Mapping[str, Summary],
         arrived: str,
         by: Direction,
@@ -120,12 +162,29 @@ class DegreeBook:
         with self._lock:
             if key in self._joint:
                 return self._joint[key]
-        one, other = (self._residence.topology_of(tables[name]) for name in (arrived, leaving))
+        one, other = (self._topology(walked[name]) for name in (arrived, leaving))
         found = None if one is None or other is None else _joint(one, by, other, direction)
         if found is not None:
             with self._lock:
                 self._joint[key] = found
+                _trim(self._joint, JOINTS_MAX)
         return found
+
+
+def _walked(tables: Mapping[TableKey, Table], catalog: Catalog) -> dict[str, Walked]:
+    found = {}
+    for key, table in tables.items():
+        declared = catalog.edge_types.get(key.type_name) if key.kind == "edge" else None
+        if declared is not None:
+            ends = [tables.get(TableKey("node", name)) for name in (declared.from_type, declared.to_type)]
+            if ends[0] is not None and ends[1] is not None:
+                found[key.type_name] = Walked(table, ends[0], ends[1])
+    return found
+
+
+def _trim(kept: OrderedDict[Any, Any], most: int) -> None:
+    while len(kept) > most:
+        kept.popitem(last=False)
 
 
 def _summed_up(topology: ResidentTopology) -> Summary:

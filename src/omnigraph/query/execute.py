@@ -111,7 +111,7 @@ class QueryEngine:
         if not isinstance(ir, QueryIR):
             raise Internal(f"query '{request.query.name}' is a mutation")
         tables = self._tables(request)
-        plan = self._plans.plan(ir, request.catalog, request.snapshot, self._degrees.known(tables))
+        plan = self._plans.plan(ir, request.catalog, request.snapshot, self._degrees.known(tables, request.catalog))
         return plan, decide(plan, request.options.mode, tables, self._residence, _asked)
 
     def _tables(self, request: ReadRequest) -> list[Table]:
@@ -119,6 +119,20 @@ class QueryEngine:
         return [self._storage.tables.open(request.snapshot.table(key)) for key in keys]
 
     def _execute(
+        self, request: ReadRequest, plan: Plan, decision: Decision, times: dict[int, StepTimes] | None
+    ) -> tuple[pa.Table, Guard]:
+        """What is resident may rest on files of older versions that are gone, such as those of a deleted branch: then
+        it is dropped and made again from the version that was asked about."""
+        try:
+            return self._attempt(request, plan, decision, times)
+        except Corrupt:
+            if decision.mode != "csr" or not self._residence.forget(self._tables(request)):
+                raise
+        if times is not None:
+            times.clear()
+        return self._attempt(request, plan, decision, times)
+
+    def _attempt(
         self, request: ReadRequest, plan: Plan, decision: Decision, times: dict[int, StepTimes] | None
     ) -> tuple[pa.Table, Guard]:
         guard = Guard(request.options.limits, request.options.cancellation)

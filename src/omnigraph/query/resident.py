@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 from omnigraph.model.late_dataclass import dataclass
 from omnigraph.query.entities import RowIds, scan_tolerant
 from omnigraph.query.frames import NO_ROW, Mask, Rows
+from omnigraph.query.held_bytes import Parts
 from omnigraph.query.id_numbers import IdNumbers
 from omnigraph.query.row_numbers import RowNumbers
 from omnigraph.storage import FragmentState, Predicate, Table, fragment_states, scan_fragments
@@ -27,10 +28,16 @@ from omnigraph.storage import FragmentState, Predicate, Table, fragment_states, 
 DERIVE_SHARE = 0.2
 """When more than this share of the rows is new, numbering afresh is cheaper than deriving."""
 SEGMENTS_MAX = 64
+ANCESTORS_MAX = 256
+"""So many generations of numberings are remembered; a topology over an older one is built anew."""
 COLUMN_BYTES_MAX = 512 * 1024 * 1024
 """A wider column is never kept whole; its values are taken row by row."""
 TAKE_SHARE = 64
 """A column is read whole when more than one in so many rows is asked for, or when it is asked for again."""
+
+BYTES_PER_FRESH_ID = 100
+BYTES_PER_PLACE = 400
+"""A fragment, as it is remembered: the names of its files and where its rows lie."""
 
 _tokens = itertools.count(1)
 
@@ -45,11 +52,8 @@ class Segment:
     _columns: dict[str, pa.Array] = field(default_factory=dict)
     _row_ids: RowIds | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
-
-    @property
-    def nbytes(self) -> int:
-        columns = sum(column.nbytes for column in self._columns.values())
-        return int(columns + (0 if self._row_ids is None else self._row_ids.nbytes))
+    nbytes: int = 0
+    """Of the columns that are here."""
 
     def has(self, name: str) -> bool:
         return name in self._columns
@@ -59,17 +63,20 @@ class Segment:
             known = self._columns.get(name)
             if known is None:
                 known = self._columns[name] = self._read(name)
+                self.nbytes += int(known.nbytes)
             return known
 
     def drop(self, name: str) -> None:
         """Forgets a column; the next who asks reads it again."""
         with self._lock:
-            self._columns.pop(name, None)
+            dropped = self._columns.pop(name, None)
+            self.nbytes -= 0 if dropped is None else int(dropped.nbytes)
 
     def row_ids(self) -> RowIds:
         with self._lock:
             if self._row_ids is None:
                 self._row_ids = self._read("_rowid").to_numpy()
+                self.nbytes += int(self._row_ids.nbytes)
             return self._row_ids
 
     def _read(self, name: str) -> pa.Array:
@@ -110,10 +117,10 @@ class ResidentEntities:
         self.slots = slots
         self.live = live
         self.token = next(_tokens)
-        self.ancestors: frozenset[int] = frozenset({self.token}) | (parent.ancestors if parent else frozenset())
+        self.ancestors: tuple[int, ...] = (self.token, *(parent.ancestors if parent else ()))[:ANCESTORS_MAX]
         self._fresh_ids = fresh_ids or {}
         self._ids: IdNumbers = _id_numbers(segments[0]) if parent is None else parent._ids
-        self._asked: dict[str, int] = {}
+        self._asked: dict[str, int] = dict(parent._asked) if parent else {}
         self._names = frozenset(table.schema.names)
         self._lock = threading.Lock()
         self._by_row_id: RowNumbers | None = None
@@ -177,9 +184,9 @@ class ResidentEntities:
             live &= ~is_dead[slots]
         # A fragment with other deletions keeps its run of slots; what is dead in it stays where it was.
         places = {
-            files: Place(place.start, place.length, states[files].deletions)
+            files: place if place.deletions == state.deletions else replace(place, deletions=state.deletions)
             for files, place in self.places.items()
-            if files in states
+            if (state := states.get(files)) is not None
         }
         segments, fresh_ids, size = self.segments, dict(self._fresh_ids), self.size
         if fresh:
@@ -213,11 +220,20 @@ class ResidentEntities:
 
     # --- asking -------------------------------------------------------------------------------------------
 
-    @property
-    def nbytes(self) -> int:
-        own = sum(segment.nbytes for segment in self.segments) + self._ids.nbytes
-        own += 0 if self._by_row_id is None else self._by_row_id.nbytes
-        return int(own + (0 if self.slots is None else self.slots.nbytes) + 100 * len(self._fresh_ids))
+    def parts(self) -> Parts:
+        """What it holds. Versions that were derived from each other share their segments and the index of their ids."""
+        yield from ((segment, segment.nbytes) for segment in self.segments)
+        yield self._ids, self._ids.nbytes
+        yield self._fresh_ids, BYTES_PER_FRESH_ID * len(self._fresh_ids)
+        yield self.places, BYTES_PER_PLACE * len(self.places)
+        for own in (self.slots, self.live, self._by_row_id, self._tail_ids):
+            if own is not None:
+                yield own, int(own.nbytes)
+
+    def is_akin(self, table: Table) -> bool:
+        """Whether the table is a version of the same history: it has a fragment in common, or one of them is empty."""
+        states = fragment_states(table)
+        return not states or not self.places or any(state.files in self.places for state in states)
 
     def every(self) -> Rows:
         if self.live is None:

@@ -19,6 +19,7 @@ from omnigraph.language.query.ir import Direction
 from omnigraph.query.adjacency import Adjacency, edge_adjacency, simple_adjacency
 from omnigraph.query.entities import PROBE_CHUNK_IDS, InternedEntities, scan_tolerant
 from omnigraph.query.frames import NO_ROW, Rows
+from omnigraph.query.held_bytes import Parts
 from omnigraph.query.resident import ResidentEntities
 from omnigraph.storage import OneOf
 
@@ -66,9 +67,19 @@ class ResidentTopology:
             return cls(edges, sources, targets, src.result(), dst.result(), saved=saved)
 
     @property
-    def nbytes(self) -> int:
-        made = sum(adjacency.nbytes for adjacency in self._made.values())
-        return int(self.src.nbytes + self.dst.nbytes + made)
+    def ends(self) -> tuple[ResidentEntities, ResidentEntities, ResidentEntities]:
+        """Its edges and the nodes at both ends."""
+        return self.edges, self.sources, self.targets
+
+    def parts(self) -> Parts:
+        """What it holds, its entities too: they stay as long as it does."""
+        for entities in self.ends:
+            yield from entities.parts()
+        adjacencies = self.made().values()
+        arrays = (array for each in adjacencies for array in (each.offsets, each.targets, each.edges))
+        for array in (self.src, self.dst, *arrays):
+            if array is not None:
+                yield array, int(array.nbytes)
 
     def adjacency(self, direction: Direction, kind: Kind, rows: Rows | None = None) -> Adjacency:
         made = self._made.get((direction, kind))

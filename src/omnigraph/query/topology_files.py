@@ -1,8 +1,9 @@
 """Topology files: adjacencies kept in the user's cache folder, so that a new process maps them instead of building.
 
-A file is named by what it derives from (the graph's first commit, the identity of the edge table and of both node
-tables) and holds plain numpy arrays. Only numberings that follow the tables' own order are kept, since those are the
-same in every process. The folder can be deleted at any time; a file that cannot be read is made again.
+A file is named by what it derives from (the graph's first commit, and what decides the rows of the edge table and of
+both node tables, down to the transactions that made them) and holds plain numpy arrays. Only numberings that follow the
+tables' own order are kept, since those are the same in every process. The folder can be deleted at any time; a file
+that cannot be read is made again.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from omnigraph.query.topology import ResidentTopology
 
 EDGES_MIN = 100_000
 """Smaller topologies are built faster than files are opened and checked."""
-FORMAT = "2"
+FORMAT = "3"
 FOLDERS_MAX = 64
 """The topologies that are kept per graph; the least recently used go."""
 
@@ -70,7 +71,7 @@ def _saved(folder: Path) -> Callable[[str, Callable[[], Adjacency]], Adjacency]:
 
 def _name(edges: ResidentEntities, sources: ResidentEntities, targets: ResidentEntities) -> str:
     parts: list[Any] = [FORMAT]
-    parts += [(e.table.pin.location, e.table.pin.lineage, e.table.version, e.size) for e in (edges, sources, targets)]
+    parts += [(*each.table.identity.content, each.size) for each in (edges, sources, targets)]
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:32]
 
 

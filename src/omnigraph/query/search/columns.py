@@ -18,8 +18,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from omnigraph.model.late_dataclass import dataclass
+from omnigraph.query.held_bytes import HeldBytes, Parts
 from omnigraph.query.search.hits import Mask
-from omnigraph.storage import FragmentState, Table, fragment_states, scan_fragments
+from omnigraph.storage import FragmentState, Table, TableIdentity, fragment_states, scan_fragments
 
 BUDGET_BYTES = 768 * 1024 * 1024
 """All searchable columns of the process together; the least recently used go first."""
@@ -67,34 +68,35 @@ class _Held(Generic[P]):
 
 @dataclass(frozen=True, slots=True)
 class _View(Generic[P]):
-    version: int
+    identity: TableIdentity
     held: tuple[_Held[P], ...]
     pieces: tuple[Piece[P], ...]
 
 
 @dataclass(slots=True)
 class _Entry(Generic[P]):
-    """One column of one lineage: its views by version, the most recently asked last."""
+    """One column of one lineage: its views by the identity of the version, the most recently asked last."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)
-    views: OrderedDict[int, _View[P]] = field(default_factory=OrderedDict)
+    views: OrderedDict[TableIdentity, _View[P]] = field(default_factory=OrderedDict)
     seed: _View[P] | None = None
     """A view of the lineage that this one was forked from."""
     too_wide: bool = False
 
-    @property
-    def nbytes(self) -> int:
-        parts = {id(held): held for view in self.views.values() for held in view.held}
-        return sum(held.part.nbytes + held.addresses.nbytes for held in parts.values())
+    def parts(self) -> Parts:
+        """What it holds; its versions, and those of other branches, share parts."""
+        for view in self.views.values():
+            yield from ((held, held.part.nbytes + int(held.addresses.nbytes)) for held in view.held)
 
     @property
     def nearest(self) -> _View[P] | None:
-        """What another version is derived from."""
-        return self.views[max(self.views)] if self.views else self.seed
+        """What another version is derived from. Any would do, since fragments are compared by their files; the newest
+        has most in common."""
+        return max(self.views.values(), key=lambda view: view.identity.version) if self.views else self.seed
 
     def keep(self, view: _View[P]) -> None:
-        self.views[view.version] = view
-        self.views.move_to_end(view.version)
+        self.views[view.identity] = view
+        self.views.move_to_end(view.identity)
         while len(self.views) > VIEWS_MAX:
             self.views.popitem(last=False)
 
@@ -111,6 +113,7 @@ class SearchColumns(Generic[P]):
         self._lock = threading.Lock()
         self._entries: OrderedDict[tuple[str, str], _Entry[P]] = OrderedDict()
         self._asked: OrderedDict[tuple[str, str], None] = OrderedDict()
+        self._bytes = HeldBytes()
 
     def is_held(self, table: Table, column: str) -> bool:
         """True when some version of the column is resident, so that this one costs the difference at most."""
@@ -133,12 +136,12 @@ class SearchColumns(Generic[P]):
         with entry.lock:
             if not entry.too_wide:
                 try:
-                    view = entry.views.get(table.version) or self._view(table, column, entry.nearest)
+                    view = entry.views.get(table.identity) or self._view(table, column, entry.nearest)
                 except TooWide:
                     entry.views, entry.seed, entry.too_wide = OrderedDict(), None, True
                 else:
                     entry.keep(view)
-                    self._trim(entry)
+                    self._trim((table.uri, column), entry)
                     return view.pieces
         return self._streamed(table, column)
 
@@ -147,6 +150,7 @@ class SearchColumns(Generic[P]):
         with self._lock:
             self._entries.clear()
             self._asked.clear()
+            self._bytes = HeldBytes()
 
     # --- parts --------------------------------------------------------------------------------------------
 
@@ -162,15 +166,15 @@ class SearchColumns(Generic[P]):
             self._entries.move_to_end(key)
             return entry
 
-    def _trim(self, keep: _Entry[P]) -> None:
+    def _trim(self, key: tuple[str, str], entry: _Entry[P]) -> None:
+        """Measures what was asked for, and drops what was asked for longest ago."""
         with self._lock:
-            total = sum(entry.nbytes for entry in self._entries.values())
-            for key, entry in list(self._entries.items()):
-                if total <= BUDGET_BYTES:
-                    return
-                if entry is not keep:
-                    total -= entry.nbytes
-                    del self._entries[key]
+            if self._entries.get(key) is not entry:
+                return  # dropped meanwhile
+            self._bytes.measure(key, entry.parts())
+            while len(self._entries) > 1 and self._bytes.total > BUDGET_BYTES:
+                oldest, _ = self._entries.popitem(last=False)
+                self._bytes.release(oldest)
 
     def _view(self, table: Table, column: str, known: _View[P] | None) -> _View[P]:
         states = {state.files: state for state in fragment_states(table)}
@@ -185,13 +189,13 @@ class SearchColumns(Generic[P]):
                 covered |= files
         fresh = [state for files, state in states.items() if files not in covered]
         if not fresh and held:
-            return _View(table.version, tuple(held), tuple(pieces))
+            return _View(table.identity, tuple(held), tuple(pieces))
         kept = _worth_keeping(held, pieces, sum(state.rows for state in fresh))
         again = {files for index, each in enumerate(held) if index not in kept for files in each.fragments}
         fresh = [state for files, state in states.items() if files not in covered or files in again]
         held, pieces = [held[index] for index in kept], [pieces[index] for index in kept]
         made = self._held(table, column, fresh)
-        return _View(table.version, (*held, made), (*pieces, Piece(made.part, None)))
+        return _View(table.identity, (*held, made), (*pieces, Piece(made.part, None)))
 
     def _held(self, table: Table, column: str, states: Sequence[FragmentState]) -> _Held[P]:
         batches, size = [], 0

@@ -27,7 +27,7 @@ from omnigraph.query.search.ranking import (
     size_of,
 )
 from omnigraph.query.search.text_parts import TextPart, make_text_part
-from omnigraph.storage import Table, scan_fragments
+from omnigraph.storage import Table, TableIdentity, scan_fragments
 from omnigraph.storage.analyser import tokens_of_words, words_of
 from omnigraph.storage.text_search import TextIndex, text_index
 
@@ -129,11 +129,11 @@ class IndexedTexts:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._known: OrderedDict[tuple[str, int, str], IndexedText | None] = OrderedDict()
+        self._known: OrderedDict[tuple[TableIdentity, str], IndexedText | None] = OrderedDict()
 
     def of(self, table: Table, column: str) -> IndexedText | None:
         """The index of a column, or None when it has none that can be used."""
-        key = (table.uri, table.version, column)
+        key = (table.identity, column)
         with self._lock:
             if key in self._known:
                 return self._known[key]
@@ -143,9 +143,9 @@ class IndexedTexts:
 
     def forget(self, table: Table, column: str) -> None:
         """The index turned out to be broken: it counts as absent."""
-        self._keep((table.uri, table.version, column), None)
+        self._keep((table.identity, column), None)
 
-    def _keep(self, key: tuple[str, int, str], known: IndexedText | None) -> None:
+    def _keep(self, key: tuple[TableIdentity, str], known: IndexedText | None) -> None:
         with self._lock:
             self._known[key] = known
             if len(self._known) > KNOWN_INDEXES_MAX:
