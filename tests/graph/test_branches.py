@@ -244,3 +244,24 @@ def test_a_moved_graph_without_branches_opens_elsewhere(tmp_path: Path) -> None:
     write_pair(open_storage(str(tmp_path / "g")))
     shutil.move(tmp_path / "g", tmp_path / "h")
     assert Graph.open(str(tmp_path / "h")).snapshot().table(PERSON).row_count == 1
+
+
+@pytest.mark.parametrize("name", ["./draft", "draft/.", "__graph__", "a/" * 99 + "a"])
+def test_a_name_that_no_branch_may_have_is_refused_before_anything_is_touched(graph: Graph, name: str) -> None:
+    graph.create_branch("draft")
+    before = graph.snapshot("draft")
+    with pytest.raises(BadRequest, match="invalid branch name"):
+        graph.create_branch(name)
+    with pytest.raises(BadRequest, match="invalid branch name"):
+        graph.delete_branch(name)
+    assert graph.branches() == ["draft", "main"]
+    assert Graph.open(graph.uri, durability="os").snapshot("draft") == before
+
+
+def test_the_longest_name_that_a_branch_may_have_works(graph: Graph) -> None:
+    name = "/".join(["s" * 14] * 10)[:-3]
+    assert len(name) + 6 * name.count("/") == 200
+    graph.create_branch(name)
+    write_pair(open_storage(graph.uri, durability="os"), branch=name)
+    assert Graph.open(graph.uri, durability="os").snapshot(name).commit is not None
+    graph.delete_branch(name)

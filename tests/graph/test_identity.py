@@ -199,7 +199,10 @@ def _ignore(_: object) -> None:
 
 def test_a_graph_that_is_removed_while_a_writer_holds_its_branch_is_not_written(root: str) -> None:
     graph = Graph.open(root)
-    with armed(Point.MUTATION_ARMED, lambda: _ignore(elsewhere("remade(sys.argv[2])", root))), pytest.raises(GraphReplaced):
+    with (
+        armed(Point.MUTATION_ARMED, lambda: _ignore(elsewhere("remade(sys.argv[2])", root))),
+        pytest.raises(GraphReplaced),
+    ):
         graph.mutate(ADD, n="late", a=1)
     fresh = Graph.open(root)
     assert names(fresh, "main", "auto") == ["other"]

@@ -9,6 +9,7 @@ from omnigraph.model.identifiers import (
     TableKey,
     branches_overlap,
     check_branch_name,
+    check_new_branch_name,
     fnv1a64_hex,
     is_ulid,
     new_ulid,
@@ -37,10 +38,22 @@ def test_the_lock_branch_cannot_be_made_by_a_user(name: str) -> None:
         check_branch_name(name)
 
 
-@pytest.mark.parametrize("name", ["", "main", "a//b", "/a", "a/", "a..b", "x.lock", "a b", "é", "a" * 201])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("", "main", "a//b", "/a", "a/", "a..b", "x.lock", "a b", "é", "a" * 201),
+        *("./x", "x/.", "x/./y", ".", "__graph__", "a/" * 99 + "a", "a~queue", "a%2Fb", "a\\b", "a\nb"),
+    ],
+)
 def test_a_bad_branch_name_is_refused(name: str) -> None:
     with pytest.raises(InvalidBranchName):
         check_branch_name(name)
+
+
+@pytest.mark.parametrize("name", ["__x", "__graph__", "__schema_apply_lock__", "__/a"])
+def test_a_new_branch_has_no_name_of_the_system(name: str) -> None:
+    with pytest.raises(InvalidBranchName):
+        check_new_branch_name(name)
 
 
 def test_good_branch_names_pass() -> None:

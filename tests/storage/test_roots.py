@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import pytest
 
+from omnigraph.graph import Graph
 from omnigraph.model.errors import InvalidRoot
 from omnigraph.storage.root import parse_root, s3_options
 
@@ -72,3 +74,29 @@ def test_the_s3_variables_reach_the_client_and_an_http_endpoint_allows_http() ->
 def test_a_root_never_prints_its_secrets() -> None:
     root = parse_root("s3://bucket/x", {"AWS_SECRET_ACCESS_KEY": "hush"})
     assert "hush" not in repr(root)
+
+
+@pytest.mark.parametrize(
+    "name", ["p%20c", "h#y", "josé", "sp ace", "a:b", "[x]", "*s*", "~t", "a\\b", "100%", "{x}|<y>^`"]
+)
+def test_nothing_is_written_outside_of_a_root_whatever_its_path_holds(tmp_path: Path, name: str) -> None:
+    folder = tmp_path / name
+    folder.mkdir()
+    graph = Graph.init(str(folder / "g.omni"), "node Person { name: String @key }", durability="os")
+    graph.mutate('query q() { insert Person { name: "main" } }')
+    graph.create_branch("b")
+    graph.mutate('query q() { insert Person { name: "b" } }', branch="b")
+    graph.mutate('query q() { delete Person where name = "main" }', branch="b")
+    graph.optimize(branch="b")
+    fresh = Graph.open(graph.uri, durability="os")
+    rows = fresh.query("query q() { match { $p: Person } return { $p.name as n } }", branch="b")
+    assert [row["n"] for row in rows] == ["b"]
+    assert fresh.verify().ok
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+    assert [path.name for path in folder.iterdir()] == ["g.omni"]
+
+
+def test_a_path_that_lance_cannot_branch_in_is_refused_before_anything_is_made(tmp_path: Path) -> None:
+    with pytest.raises(InvalidRoot, match=r"has a .\?"):
+        Graph.init(str(tmp_path / "q?x" / "g.omni"), "node Person { name: String @key }")
+    assert list(tmp_path.iterdir()) == []

@@ -5,15 +5,18 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from omnigraph.graph import Graph
+from omnigraph.write.gates import HANDOVERS_WHILE_WANTED_MAX
 from support.people import edges, fx, people
 
 pytestmark = pytest.mark.timeout(600)
 INSERTING = Path(__file__).parent.parent / "support" / "inserting.py"
+BUSY = Path(__file__).parent.parent / "support" / "busy_writers.py"
 PROCESSES, INSERTS = 6, 12
 
 
@@ -44,3 +47,23 @@ def test_every_insert_of_every_process_is_acknowledged_once(new_root: Callable[[
     assert graph.recoveries() == []
     report = graph.verify()
     assert report.ok, report.render()
+
+
+def test_a_process_beside_a_busy_one_gets_its_turn_within_the_stated_bound(tmp_path: Path) -> None:
+    """A bound in commits, not in seconds: those of the run that holds the branch, and what it does while we prepare."""
+    uri = str(tmp_path / "g")
+    Graph.init(uri, "node Person { name: String @key }", durability="os")
+    busy = subprocess.Popen(
+        [sys.executable, str(BUSY), uri, "16"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert busy.stdout is not None
+    assert busy.stdout.readline() == "busy\n"
+    graph = Graph.open(uri, durability="os", actor="other")
+    for number in range(INSERTS):
+        graph.mutate("query add($n: String) { insert Person { name: $n } }", n=f"other-{number}")
+    busy.communicate("")
+    actors = [commit.actor_id for commit in reversed(graph.commits())]
+    ours = [place for place, actor in enumerate(actors) if actor == "other"]
+    assert len(ours) == INSERTS
+    between = [after - before - 1 for before, after in pairwise(ours)]
+    assert max(between) <= 3 * HANDOVERS_WHILE_WANTED_MAX, between

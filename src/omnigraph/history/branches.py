@@ -17,7 +17,13 @@ from omnigraph.model.errors import (
     OmniGraphError,
     SchemaApplyInProgress,
 )
-from omnigraph.model.identifiers import MAIN, SCHEMA_APPLY_LOCK, branches_overlap, check_branch_name, normalize_branch
+from omnigraph.model.identifiers import (
+    MAIN,
+    SCHEMA_APPLY_LOCK,
+    branches_overlap,
+    check_new_branch_name,
+    normalize_branch,
+)
 from omnigraph.storage import MANIFEST, GraphStorage, HeadIs, LoadedManifest, Point, reach
 
 _log = logging.getLogger("omnigraph.history")
@@ -31,11 +37,12 @@ def branch_list(storage: GraphStorage) -> list[str]:
 def create_branch(storage: GraphStorage, name: str, *, source: str = MAIN) -> HeadIs:
     """Makes a branch at the head of `source`; says which one it is. Costs the same whatever the size of the graph."""
     storage.require_writable()
-    name, source = check_branch_name(name), normalize_branch(source)
-    with storage.leases.hold(source, name, graph=True):
+    name, source = check_new_branch_name(name), normalize_branch(source)
+    with storage.leases.hold(source, name, graph=True) as held:
         _refuse_overlap(storage, name)
         base = storage.manifest.load(source)
         storage.manifest.forget(name)
+        held.check()
         storage.lineages.create(MANIFEST, name, None if source == MAIN else source, base.version)
         reach(Point.BRANCH_CREATED)
         own = base.state.heads.get(name)
@@ -53,13 +60,14 @@ def delete_branch(
     name = normalize_branch(name)
     if name == MAIN:
         raise BadRequest("cannot delete branch 'main'", "main is the base lineage of the graph")
-    with storage.leases.hold(name, graph=True):
+    with storage.leases.hold(name, graph=True) as held:
         _refuse_schema_apply(storage.lineages.names(MANIFEST))
         loaded = storage.manifest.load(name)
         only_if(loaded)
         locations = set(loaded.state.locations.values())
         forked = sorted(location for location in locations if storage.lineages.exists(location, name))
         _refuse_dependants(storage, name, forked=bool(forked))
+        held.check()
         if not storage.lineages.delete(MANIFEST, name):
             raise BranchNotFound(name)
         storage.manifest.forget(name)

@@ -556,7 +556,9 @@ class CommitNotDurable(Unreachable):
 
     @property
     def hint(self) -> str | None:
-        return "check the disk, then look for the commit with `omnigraph commit show`; do not write it again before that"
+        return (
+            "check the disk, then look for the commit with `omnigraph commit show`; do not write it again before that"
+        )
 
 
 @dataclass(eq=False)

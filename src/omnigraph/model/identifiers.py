@@ -89,8 +89,13 @@ class TableKey:
 
 MAIN = "main"
 SCHEMA_APPLY_LOCK = "__schema_apply_lock__"
+GRAPH_LEASE = "__graph__"
+"""The name that the lease of the whole graph has among the leases of its branches."""
 BRANCH_NAME_MAX = 200
+SLASH_COUNTS = 7
+"""The longest name, and what a '/' counts in it: a name becomes a file name, in which Lance writes '/' as '%25252F'."""
 _SEGMENT = re.compile(r"[A-Za-z0-9._-]+")
+_PATHS = (".", "..")
 
 
 def normalize_branch(name: str | None) -> str:
@@ -102,11 +107,19 @@ def normalize_branch(name: str | None) -> str:
 
 
 def check_branch_name(name: str) -> str:
-    """The name, trimmed, if a user may give it to a branch. Checked before Lance, which checks after the clone."""
+    """The name, trimmed, if a branch may have it. Checked before anything is touched: Lance checks after the clone."""
     trimmed = name.strip()
     reason = _fault_of(trimmed)
     if reason is not None:
         raise InvalidBranchName(name=name, reason=reason)
+    return trimmed
+
+
+def check_new_branch_name(name: str) -> str:
+    """The name, trimmed, if a user may give it to a new branch: also none of those that are kept for the system."""
+    trimmed = check_branch_name(name)
+    if trimmed.startswith("__"):
+        raise InvalidBranchName(name=name, reason="names that begin with '__' are reserved for the system")
     return trimmed
 
 
@@ -115,10 +128,10 @@ def _fault_of(name: str) -> str | None:
         return "it is empty"
     if name == MAIN:
         return "'main' is reserved for the base lineage"
-    if name.lstrip("/") == SCHEMA_APPLY_LOCK:
+    if name.lstrip("/") in (SCHEMA_APPLY_LOCK, GRAPH_LEASE):
         return "it is reserved for the system"
-    if len(name) > BRANCH_NAME_MAX:
-        return f"it is longer than {BRANCH_NAME_MAX} characters"
+    if len(name) + (SLASH_COUNTS - 1) * name.count("/") > BRANCH_NAME_MAX:
+        return f"it is longer than {BRANCH_NAME_MAX} characters, where each '/' counts as {SLASH_COUNTS}"
     if ".." in name:
         return "it contains '..'"
     if name.endswith(".lock"):
@@ -126,6 +139,8 @@ def _fault_of(name: str) -> str | None:
     for segment in name.split("/"):
         if not segment:
             return "'/' is leading, trailing or doubled"
+        if segment in _PATHS:
+            return f"segment {segment!r} is a path, not a name"
         if _SEGMENT.fullmatch(segment) is None:
             return f"segment {segment!r} has a character outside of letters, digits, '.', '-' and '_'"
     return None

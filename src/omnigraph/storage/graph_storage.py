@@ -10,7 +10,7 @@ from omnigraph.storage.leases import Leases
 from omnigraph.storage.lineages import Lineages
 from omnigraph.storage.manifest import ManifestStore
 from omnigraph.storage.objects import ObjectStore, open_store
-from omnigraph.storage.root import Root, parse_root
+from omnigraph.storage.root import Address, Root, parse_root
 from omnigraph.storage.table_commits import TableCommits
 from omnigraph.storage.tables import Tables
 from omnigraph.storage.version_files import VersionFiles
@@ -36,7 +36,7 @@ class GraphStorage:
             raise OpenedReadOnly(f"graph '{self.root.uri}' was opened read-only")
 
 
-def open_storage(uri: str, *, durability: Durability = "full", read_only: bool = False) -> GraphStorage:
+def open_storage(uri: Address, *, durability: Durability = "full", read_only: bool = False) -> GraphStorage:
     """The storage that an address names."""
     root = parse_root(uri)
     return _assembled(root, durability, read_only, Handles(root))

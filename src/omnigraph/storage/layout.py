@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from urllib.parse import quote, unquote
 
+from omnigraph.model.identifiers import GRAPH_LEASE as GRAPH_LEASE
+
 MANIFEST = "__manifest"
 RECOVERY = "__recovery"
 RECOVERY_AUDIT = "_graph_commit_recoveries.lance"
@@ -17,9 +19,6 @@ SCHEMA_SOURCE = "_schema.pg"
 SCHEMA_IR = "_schema.ir.json"
 SCHEMA_STATE = "__schema_state.json"
 SCHEMA_FILES = (SCHEMA_SOURCE, SCHEMA_IR, SCHEMA_STATE)
-
-GRAPH_LEASE = "__graph__"
-"""The lease of operations that touch more than one branch."""
 
 
 def branch_ref(location: str, branch: str) -> str:

@@ -6,9 +6,14 @@ without a ref is garbage and may be removed.
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
-from omnigraph.model.errors import BranchExists, BranchHasDependants
+from omnigraph.model.errors import BranchExists, BranchHasDependants, SyncFailed
 from omnigraph.storage import layout
 from omnigraph.storage.durability import Durability, sync_files
 from omnigraph.storage.failpoints import Point, reach
@@ -19,6 +24,10 @@ from omnigraph.storage.root import Root
 
 _PARTS = frozenset({"_versions", "_transactions", "_deletions", "_indices", "data"})
 """The folders of a lineage's tree."""
+
+
+def _parents(path: str) -> list[str]:
+    return [str(parent) for parent in Path(path).parents]
 
 
 class Lineages:
@@ -44,11 +53,15 @@ class Lineages:
             raise BranchExists(name, name)
         self._reclaim(location, name)
         uri = self._root.join(location)
-        with translated(uri):
+        with translated(uri), self._without_stray_folder(location):
             base = self._handles.open_for_change(location)
             reference: Any = version if source is None else (source, version)
             base.create_branch(name, reference=reference)
-        self.settle(location, name, version)
+        try:
+            self.settle(location, name, version)
+        except SyncFailed:
+            self.delete(location, name)  # what is not durable is not there
+            raise
         reach(Point.FORK_CREATED)
 
     def delete(self, location: str, name: str) -> bool:
@@ -69,6 +82,23 @@ class Lineages:
                     raise translate(error, uri) from error
         self._handles.forget(layout.branch_tree(location, name))
         return True
+
+    @contextmanager
+    def _without_stray_folder(self, location: str) -> Iterator[None]:
+        """Lance makes the folder of the refs once more under the percent-encoded form of its path, and leaves it empty
+        there: for a graph below `/home/josé` that is another folder `/home/jos%C3%A9`."""
+        real = self._root.join(f"{location}/_refs/branches")
+        stray = quote(real, safe="/!$&'()+,-.:;=@_ ").replace("~", "%7E")
+        if not self._root.is_local or stray == real:
+            yield
+            return
+        new = [folder for folder in (stray, *_parents(stray)) if not os.path.exists(folder)]
+        try:
+            yield
+        finally:
+            for folder in new:
+                with suppress(OSError):
+                    os.rmdir(folder)  # only if it is empty
 
     def _reclaim(self, location: str, name: str) -> None:
         """Removes a tree without a ref, whose writer died; what lies below it under a longer name stays."""

@@ -7,13 +7,15 @@ import posixpath
 import re
 from collections.abc import Mapping
 from dataclasses import field
-from typing import Literal
+from typing import Any, Literal, TypeAlias
 from urllib.parse import unquote
 
 from omnigraph.model.errors import InvalidRoot
 from omnigraph.model.late_dataclass import dataclass
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
+_URI_AS_PATH = re.compile(r"(file|s3|https?):/")
+"""A path keeps one of the slashes of a URI."""
 _TRUE = {"1", "true", "yes", "on"}
 
 # An unreachable store must fail within seconds, with the store's own words, not after the default minutes.
@@ -53,19 +55,24 @@ class Root:
         return self.uri.removeprefix("s3://").partition("/")[2]
 
 
-def parse_root(text: str, environment: Mapping[str, str] | None = None) -> Root:
+Address: TypeAlias = str | os.PathLike[str]
+"""How callers name a graph: a path, or a URI as text."""
+
+
+def parse_root(address: Address, environment: Mapping[str, str] | None = None) -> Root:
     """The root that an address names. Refuses what is not storage, before any I/O."""
     environment = os.environ if environment is None else environment
+    text = _text_of(address)
     if not text.strip():
         raise InvalidRoot("the graph address is empty", "pass a directory, a file:// URI or an s3:// URI")
     if any(ord(char) < 32 for char in text):
         raise InvalidRoot(f"the graph address {text!r} has a control character")
     scheme = _SCHEME.match(text)
     if scheme is None:
-        return Root(_absolute(text), "local")
+        return _local_root(text)
     match scheme.group(1).lower():
         case "file":
-            return Root(_absolute(_path_of_file_uri(text)), "local")
+            return _local_root(_path_of_file_uri(text))
         case "s3":
             return _s3_root(text, environment)
         case "http" | "https":
@@ -74,12 +81,37 @@ def parse_root(text: str, environment: Mapping[str, str] | None = None) -> Root:
             raise InvalidRoot(f"'{text}' has the unknown scheme '{other}'", "use a path, file:// or s3://")
 
 
+def _text_of(address: Address) -> str:
+    if isinstance(address, str):
+        return address
+    try:
+        text: Any = os.fspath(address)
+    except TypeError:
+        text = None
+    if not isinstance(text, str):
+        kind = type(address).__name__
+        raise InvalidRoot(f"the graph address is of type {kind}", "pass a path, a file:// URI or an s3:// URI")
+    if _URI_AS_PATH.match(text):
+        raise InvalidRoot(f"the graph address '{text}' is a URI that was made a path", "pass the URI as text")
+    return text
+
+
 def _path_of_file_uri(text: str) -> str:
     rest = text[len("file://") :]
     host, slash, path = rest.partition("/")
     if host not in ("", "localhost") or not slash:
         raise InvalidRoot(f"'{text}' is not an absolute file URI", "write file:///absolute/path")
     return unquote("/" + path)
+
+
+def _local_root(path: str) -> Root:
+    absolute = _absolute(path)
+    if "?" in absolute:
+        raise InvalidRoot(
+            f"the path '{absolute}' has a '?'",
+            "move the graph to a folder without one: Lance cannot branch tables there",
+        )
+    return Root(absolute, "local")
 
 
 def _absolute(path: str) -> str:

@@ -516,8 +516,8 @@ def _require_head_at_pin(storage: GraphStorage, base: WriteBase, pin: TablePin, 
         return
     if not take_back_late(storage, base.loaded, pin, lease.check):
         raise TableDrift(
-            f"table '{pin.table_key}' is at version {newest} but the graph shows {pin.version}, and no write of "
-            "OmniGraph explains it"
+            f"table '{pin.table_key}' is at version {newest} but the graph shows {pin.version}: another program wrote "
+            "to it, and it needs repair"
         )
     raise _moved_on(storage, base)
 
