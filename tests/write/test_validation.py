@@ -12,7 +12,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from omnigraph.model.errors import Corrupt
 from omnigraph.model.identifiers import TableKey
 from omnigraph.storage import IndexSpec, open_storage, stage_indexes
 from omnigraph.storage.arrow_types import table_schema
@@ -308,9 +307,3 @@ def test_an_index_is_used_and_an_unreadable_one_counts_as_absent(graph: Committe
         assert view.ids_present(pin.table_key, ["Ada", "Nobody"]) == {"Ada"}
         schema = storage.tables.open(broken).schema
         assert view.stored_rows(pin.table_key, ["Ada"], schema)["id"].to_pylist() == ["Ada"]
-
-
-def test_other_damage_is_not_taken_for_a_broken_index(graph: CommittedGraph) -> None:
-    view = graph.view()
-    with pytest.raises(Corrupt):
-        view._give_up_index(P, Corrupt("somewhere", "Not found: data/x.lance"))

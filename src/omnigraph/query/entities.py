@@ -14,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from omnigraph.model.errors import Corrupt
 from omnigraph.query.frames import NO_ROW, Rows
 from omnigraph.storage import OneOf, Predicate, Table
 
@@ -124,18 +123,6 @@ class InternedEntities:
     def _scan(self, predicate: Predicate | None) -> Rows:
         parts = [
             self.intern(batch.column("id").to_pylist(), batch.column("_rowid").to_pylist())
-            for batch in scan_tolerant(self.table, ("id", "_rowid"), predicate)
+            for batch in self.table.scan(("id", "_rowid"), predicate)
         ]
         return np.concatenate(parts) if parts else np.empty(0, np.int32)
-
-
-def scan_tolerant(table: Table, columns: Sequence[str], predicate: Predicate | None) -> list[pa.RecordBatch]:
-    """The rows that match. An index that cannot be read counts as absent: it is derived state."""
-    if predicate is None:
-        return list(table.scan(columns, use_index=False))
-    try:
-        return list(table.scan(columns, predicate))
-    except Corrupt as error:
-        if "_indices" not in f"{error.reason} {error.__cause__}":
-            raise
-        return list(table.scan(columns, predicate, use_index=False))

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.model.late_dataclass import dataclass
-from omnigraph.query.entities import RowIds, scan_tolerant
+from omnigraph.query.entities import RowIds
 from omnigraph.query.frames import NO_ROW, Mask, Rows
 from omnigraph.query.held_bytes import Parts
 from omnigraph.query.id_numbers import IdNumbers
@@ -242,7 +242,7 @@ class ResidentEntities:
 
     def where(self, predicate: Predicate) -> Rows:
         """Through the table's own indexes; for predicates that name few rows."""
-        found = [batch.column("_rowid").to_numpy() for batch in scan_tolerant(self.table, ("_rowid",), predicate)]
+        found = [batch.column("_rowid").to_numpy() for batch in self.table.scan(("_rowid",), predicate)]
         return self.rows_of(np.concatenate(found) if found else np.empty(0, np.uint64))
 
     def find(self, ids: Sequence[str]) -> Rows:

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from omnigraph.language.query.ir import Direction
 from omnigraph.query.adjacency import Adjacency, edge_adjacency, simple_adjacency
-from omnigraph.query.entities import PROBE_CHUNK_IDS, InternedEntities, scan_tolerant
+from omnigraph.query.entities import PROBE_CHUNK_IDS, InternedEntities
 from omnigraph.query.frames import NO_ROW, Rows
 from omnigraph.query.held_bytes import Parts
 from omnigraph.query.resident import ResidentEntities
@@ -172,7 +172,7 @@ class InternedTopology:
         for start in range(0, len(missing), PROBE_CHUNK_IDS):
             chunk = missing[start : start + PROBE_CHUNK_IDS]
             wanted = OneOf(near_column, tuple(near.ids(chunk).to_pylist()))
-            for batch in scan_tolerant(self.edges.table, ("id", "src", "dst", "_rowid"), wanted):
+            for batch in self.edges.table.scan(("id", "src", "dst", "_rowid"), wanted):
                 numbers = self.edges.intern(batch.column("id").to_pylist(), batch.column("_rowid").to_pylist())
                 fetched.add(
                     near.find(batch.column(near_column).to_pylist()),

@@ -28,7 +28,7 @@ from omnigraph.storage.lance_session import LanceOperation, Transaction
 from omnigraph.storage.manifest_state import TablePin
 from omnigraph.storage.predicates import Contains, IsNull, Not, OneOf, to_sql
 from omnigraph.storage.scratch import scratch_copy
-from omnigraph.storage.search import vector_ranked
+from omnigraph.storage.search import known_fault, vector_ranked
 from omnigraph.storage.staging import IndexSpec, StagedEffect, segments_named, staged_effect
 from omnigraph.storage.staging_area import StagingArea, StagingFiles
 from omnigraph.storage.tables import Table
@@ -114,6 +114,9 @@ def existing_indexes(table: Table) -> tuple[ExistingIndex, ...]:
 
 def why_broken(table: Table, index: ExistingIndex) -> str | None:
     """Why a search through the index fails; None when it answers."""
+    fault = known_fault(table, index.name)
+    if fault is not None:
+        return fault
     try:
         [column] = index.columns
         if index.kind == "INVERTED":
@@ -125,7 +128,8 @@ def why_broken(table: Table, index: ExistingIndex) -> str | None:
         elif index.kind in ("BTREE", "NGRAM"):
             for batch in table.scan([column], Not(IsNull(column)), limit=1, use_index=False):
                 [value] = as_literals(pa.chunked_array([batch[column]]))
-                table.count(Contains(column, value + "   ") if index.kind == "NGRAM" else OneOf(column, (value,)))
+                asked = Contains(column, value + "   ") if index.kind == "NGRAM" else OneOf(column, (value,))
+                table.count(asked, fall_back=False)
     except OmniGraphError as error:
         return str(error)
     return None
@@ -144,7 +148,10 @@ def values_in(table: Table, column: str, fragments: Sequence[int]) -> int:
     with translated(table.uri):
         chosen = [table.handle.get_fragment(number) for number in fragments]
         given = to_sql(Not(IsNull(column)), table.schema)
-        return int(table.handle.scanner(columns=[], filter=given, fragments=chosen, with_row_id=True).count_rows())
+        scanner = table.handle.scanner(
+            columns=[], filter=given, fragments=chosen, with_row_id=True, use_scalar_index=False
+        )
+        return int(scanner.count_rows())
 
 
 def rewritten_fragments(table: Table, fragments: Sequence[int]) -> frozenset[int]:

@@ -9,8 +9,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.model.errors import Corrupt
 from omnigraph.storage.lance_errors import translated
 from omnigraph.storage.predicates import Compare, Contains, Not, OneOf, Predicate, to_sql
+from omnigraph.storage.search import known_fault
 from omnigraph.storage.tables import IndexInfo, Table
 
 SAMPLE_ROWS = 256
@@ -29,6 +31,9 @@ def probe_index(table: Table, index: IndexInfo) -> str | None:
     if len(index.columns) != 1:
         return None
     column = index.columns[0]
+    fault = known_fault(table, index.name)
+    if fault is not None:
+        raise Corrupt(table.uri, fault)
     sample = _sample(table, column)
     if sample.num_rows == 0:
         return None
@@ -49,7 +54,7 @@ def _sample(table: Table, column: str) -> pa.Table:
     step = max(1, table.count() // SAMPLE_ROWS)
     kept: list[pa.Table] = []
     seen, held = 0, 0
-    for batch in table.scan(list(dict.fromkeys(("id", column)))):
+    for batch in table.scan(list(dict.fromkeys(("id", column))), use_index=False):
         first = -seen % step
         rows = pa.array(range(first, batch.num_rows, step), pa.int64())
         seen += batch.num_rows
@@ -92,7 +97,8 @@ def _probe_substrings(table: Table, column: str, sample: pa.Table) -> str | None
 
 def _row_ids(table: Table, predicate: Predicate, *, use_index: bool) -> pa.Array:
     """8 bytes per row that matches."""
-    found: list[pa.Array] = [batch.column("_rowid") for batch in table.scan(["_rowid"], predicate, use_index=use_index)]
+    batches = table.scan(["_rowid"], predicate, use_index=use_index, fall_back=False)
+    found: list[pa.Array] = [batch.column("_rowid") for batch in batches]
     ids = pa.chunked_array(found, pa.uint64()).combine_chunks()
     return ids.take(pc.sort_indices(ids))
 

@@ -76,6 +76,17 @@ def one_of(column: str, values: Sequence[Value]) -> OneOf:
     return OneOf(column, tuple(values))
 
 
+def columns_of(predicate: Predicate) -> frozenset[str]:
+    """The columns that a predicate is about."""
+    match predicate:
+        case All(parts) | AnyOf(parts):
+            return frozenset().union(*map(columns_of, parts))
+        case Not(part):
+            return columns_of(part)
+        case Compare() | OneOf() | Contains() | IsNull():
+            return frozenset({predicate.column})
+
+
 def to_sql(predicate: Predicate, schema: pa.Schema) -> str:
     """The predicate as filter text for a table of this schema."""
     match predicate:

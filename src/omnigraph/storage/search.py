@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from omnigraph.model.errors import OmniGraphError
+from omnigraph.model.errors import OmniGraphError, StorageReadOnly, Unreachable
 from omnigraph.model.late_dataclass import dataclass
 from omnigraph.storage.lance_errors import translated
 from omnigraph.storage.lance_session import serialize_row_addrs
@@ -23,6 +23,7 @@ from omnigraph.storage.tables import Table
 RowIds = npt.NDArray[np.uint64]
 Scores = npt.NDArray[np.float64]
 
+VECTOR_KINDS, TEXT_KINDS = ("IVF",), ("INVERTED", "FTS")
 PROBES = 32
 """Partitions that an approximate vector search looks into."""
 REFINE_FACTOR = 10
@@ -44,7 +45,7 @@ class SearchIndex:
 
 
 def index_on(table: Table, column: str, kinds: Sequence[str]) -> SearchIndex | None:
-    """The first index of one of these kinds on exactly this column; None also when the table cannot tell."""
+    """The first index of one of these kinds on exactly this column; None also when it is damaged."""
     try:
         with translated(table.uri):
             present = set(table.handle.fragment_ids())
@@ -54,15 +55,32 @@ def index_on(table: Table, column: str, kinds: Sequence[str]) -> SearchIndex | N
                     segments = tuple((str(one.uuid), frozenset(one.fragment_ids)) for one in index.segments)
                     fresh = present.difference(*(covered for _, covered in segments))
                     oldest = min((int(segment.index_version) for segment in index.segments), default=0)
+                    if known_fault(table, str(index.name)) is not None:
+                        return None
                     return SearchIndex(str(index.name), kind, segments, tuple(sorted(fresh)), oldest)
     except OmniGraphError:
         return None
     return None
 
 
+def known_fault(table: Table, name: str) -> str | None:
+    """Why the index of this name is not to be used, as far as that is known."""
+    found = next((index for index in table.known_indexes() if index.name == name), None)
+    return None if found is None else table.index_fault(found)
+
+
+def give_up(table: Table, column: str, kinds: Sequence[str], error: OmniGraphError) -> None:
+    """A search through the index of a column failed: it is told, and not asked again."""
+    if isinstance(error, Unreachable | StorageReadOnly):
+        return
+    for index in table.known_indexes():
+        if index.columns == (column,) and index.kind.startswith(tuple(kinds)):
+            table.give_up_index(index, str(error))
+
+
 def vector_index(table: Table, column: str) -> SearchIndex | None:
     """The vector index of a column, if there is one."""
-    return index_on(table, column, ("IVF",))
+    return index_on(table, column, VECTOR_KINDS)
 
 
 def vector_ranked(

@@ -91,7 +91,7 @@ def stage_upsert(table: Table, rows: pa.Table, storage_options: dict[str, str] |
     try:
         if not existing_ids(table, rows["id"].to_pylist()):
             return staged_effect("upsert", table, _written(table, rows, "append", storage_options))
-        return _merged(table, rows, use_index=True)
+        return _merged(table, rows, use_index=table.is_indexed("id"))
     except OmniGraphError:
         # A stale index makes Lance report ambiguous matches that are none, and a broken one cannot be read at all.
         return _merged(table, rows, use_index=False)
@@ -120,11 +120,7 @@ def stage_overwrite(table: Table, rows: Rows, storage_options: dict[str, str] | 
 
 def stage_delete(table: Table, predicate: Predicate, *, use_index: bool = True) -> tuple[StagedEffect | None, int]:
     """Deletion vectors for the rows that match; (None, 0) when none does, so that nothing moves for nothing."""
-    with translated(table.uri):
-        found = table.handle.scanner(
-            columns=["_rowaddr"], filter=to_sql(predicate, table.schema), use_scalar_index=use_index
-        ).to_table()
-    addresses = found["_rowaddr"].to_pylist()
+    addresses = table.read(["_rowaddr"], predicate, use_index=use_index)["_rowaddr"].to_pylist()
     if not addresses:
         return None, 0
     with translated(table.uri):

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from itertools import chain, islice
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
-from omnigraph.model.errors import HistoricalVersionReclaimed
+from omnigraph.model.errors import HistoricalVersionReclaimed, OmniGraphError, StorageReadOnly, Unreachable
 from omnigraph.model.late_dataclass import dataclass
+from omnigraph.storage.index_health import KnownIndex, index_health
 from omnigraph.storage.lance_errors import Fault, classify, translate, translated
 from omnigraph.storage.lance_session import Handles, SharedHandle
 from omnigraph.storage.manifest_state import Incarnation, TablePin
-from omnigraph.storage.predicates import Predicate, to_sql
+from omnigraph.storage.predicates import IsNull, Not, Predicate, columns_of, to_sql
 from omnigraph.storage.version_files import VersionFiles
 
 SCAN_BATCH_ROWS = 8192
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +53,11 @@ class TableIdentity:
 
 
 class Table:
-    """One version of one table. Immutable and safe to share between threads."""
+    """One version of one table. Immutable and safe to share between threads.
+
+    A filter goes through the indexes of its columns. One that is damaged is passed over; one that turns out to be so is
+    told and remembered, and the question is asked again without it. `fall_back=False` lets its error through.
+    """
 
     def __init__(self, pin: TablePin, shared: SharedHandle, uri: str) -> None:
         self.pin = pin
@@ -79,10 +86,18 @@ class Table:
     def version(self) -> int:
         return int(self._handle.version)
 
-    def count(self, predicate: Predicate | None = None) -> int:
+    def count(self, predicate: Predicate | None = None, *, fall_back: bool = True) -> int:
         """How many rows; without a predicate this costs no request."""
-        with translated(self.uri):
-            return int(self._handle.count_rows(self._sql(predicate)))
+        if predicate is None:
+            with translated(self.uri):
+                return int(self._handle.count_rows())
+        sql = self._sql(predicate)
+
+        def ask(use_index: bool) -> int:
+            scanner = self._handle.scanner(columns=[], filter=sql, with_row_id=True, use_scalar_index=use_index)
+            return int(scanner.count_rows())
+
+        return self._asked(ask, predicate, use_index=True, fall_back=fall_back)
 
     def scan(
         self,
@@ -92,17 +107,11 @@ class Table:
         batch_rows: int = SCAN_BATCH_ROWS,
         use_index: bool = True,
         limit: int | None = None,
+        fall_back: bool = True,
     ) -> Iterator[pa.RecordBatch]:
-        """Streams batches. Without `use_index` every row is looked at, also when an index is broken."""
-        with translated(self.uri):
-            scanner = self._handle.scanner(
-                columns=list(columns) if columns is not None else None,
-                filter=self._sql(predicate),
-                batch_size=batch_rows,
-                use_scalar_index=use_index,
-                limit=limit,
-            )
-            yield from scanner.to_batches()
+        """Streams batches. Without `use_index` every row is looked at."""
+        options = {"columns": _listed(columns), "batch_size": batch_rows, "limit": limit}
+        return self._streamed(options, predicate, use_index=use_index, fall_back=fall_back)
 
     def read(
         self,
@@ -112,27 +121,20 @@ class Table:
         use_index: bool = True,
     ) -> pa.Table:
         """The rows as one Arrow table; for results that are known to be small."""
-        with translated(self.uri):
-            table: pa.Table = self._handle.scanner(
-                columns=list(columns) if columns is not None else None,
-                filter=self._sql(predicate),
-                use_scalar_index=use_index,
-            ).to_table()
-            return table
+        sql = self._sql(predicate)
+
+        def ask(with_index: bool) -> pa.Table:
+            scanner = self._handle.scanner(columns=_listed(columns), filter=sql, use_scalar_index=with_index)
+            return scanner.to_table()
+
+        return self._asked(ask, predicate, use_index=use_index)
 
     def scan_whole(
         self, predicate: Predicate | None = None, *, limit: int | None = None, use_index: bool = True
     ) -> Iterator[pa.RecordBatch]:
         """Whole rows with the bytes of their managed blobs, as rewriting a row needs them."""
-        with translated(self.uri):
-            scanner = self._handle.scanner(
-                filter=self._sql(predicate),
-                limit=limit,
-                use_scalar_index=use_index,
-                blob_handling="all_binary",
-                batch_size=SCAN_BATCH_ROWS,
-            )
-            yield from scanner.to_batches()
+        options = {"limit": limit, "blob_handling": "all_binary", "batch_size": SCAN_BATCH_ROWS}
+        return self._streamed(options, predicate, use_index=use_index)
 
     def take(self, row_ids: Sequence[int], columns: Sequence[str] | None = None) -> pa.Table:
         """Rows by stable row id, in the given order; ids that are gone are left out."""
@@ -153,6 +155,87 @@ class Table:
     def handle(self) -> Any:
         """The Lance handle, for the sibling modules of this package alone."""
         return self._handle
+
+    @property
+    def shared(self) -> SharedHandle:
+        """The same, as it is shared between the tables of one version."""
+        return self._shared
+
+    # --- through indexes, or without them -------------------------------------------------------------------
+
+    def known_indexes(self) -> tuple[KnownIndex, ...]:
+        """The indexes of this version with their files, for the sibling modules of this package."""
+        with translated(self.uri):
+            return index_health().indexes(self._shared, self.uri)
+
+    def is_indexed(self, column: str) -> bool:
+        """Whether a filter over the column has an index to go through that is not known to be damaged."""
+        found = self._filter_indexes(frozenset({column}))
+        return bool(found) and not any(map(self.index_fault, found))
+
+    def index_fault(self, index: KnownIndex) -> str | None:
+        """Why an index of this version is not to be used, as far as that is known; None otherwise."""
+        return index_health().fault(index, self._name)
+
+    def give_up_index(self, index: KnownIndex, why: str) -> None:
+        """A read through the index failed; without it it did not."""
+        index_health().give_up([index], self._name, why)
+
+    def _streamed(
+        self, options: dict[str, Any], predicate: Predicate | None, *, use_index: bool, fall_back: bool = True
+    ) -> Iterator[pa.RecordBatch]:
+        sql = self._sql(predicate)
+
+        def ask(with_index: bool) -> Iterator[pa.RecordBatch]:
+            """Lance has asked its indexes when the first batch is there: a later error is not one of theirs."""
+            batches = iter(self._handle.scanner(filter=sql, use_scalar_index=with_index, **options).to_batches())
+            return chain(list(islice(batches, 1)), batches)
+
+        found = self._asked(ask, predicate, use_index=use_index, fall_back=fall_back)
+        with translated(self.uri):
+            yield from found
+
+    def _asked(
+        self, ask: Callable[[bool], T], predicate: Predicate | None, *, use_index: bool, fall_back: bool = True
+    ) -> T:
+        """The answer, by way of the indexes if they can be used."""
+        indexes = self._filter_indexes(columns_of(predicate)) if use_index and predicate is not None else ()
+        if fall_back and any(map(self.index_fault, indexes)):
+            use_index = False
+        try:
+            with translated(self.uri):
+                return ask(use_index)
+        except (Unreachable, StorageReadOnly):
+            raise
+        except OmniGraphError as error:
+            if not indexes or not use_index or not fall_back:
+                raise
+            with translated(self.uri):
+                answer = ask(False)  # when the rows are damaged this fails too
+            index_health().give_up(self._blamed(indexes), self._name, str(error))
+            return answer
+
+    def _blamed(self, indexes: Sequence[KnownIndex]) -> Sequence[KnownIndex]:
+        """Which of several indexes is it? The one that cannot be asked for everything it has; else all of them."""
+        found = [index for index in indexes if len(indexes) > 1 and not self._answers(index)]
+        return found or indexes
+
+    def _answers(self, index: KnownIndex) -> bool:
+        every = self._sql(Not(IsNull(index.columns[0])))
+        try:
+            with translated(self.uri):
+                self._handle.scanner(columns=[], filter=every, with_row_id=True).count_rows()
+        except OmniGraphError:
+            return False
+        return True
+
+    def _filter_indexes(self, columns: frozenset[str]) -> tuple[KnownIndex, ...]:
+        with translated(self.uri):
+            return index_health().for_filter(self._shared, self.uri, columns)
+
+    @property
+    def _name(self) -> str:
+        return f"{self.pin.table_key} ({self.uri})"
 
     def _sql(self, predicate: Predicate | None) -> str | None:
         return None if predicate is None else to_sql(predicate, self.schema)
@@ -194,6 +277,10 @@ class Tables:
             return newest
         with translated(f"{self._root_uri}/{pin.path}"):
             return int(self._handles.open_for_change(pin.path).version)
+
+
+def _listed(columns: Sequence[str] | None) -> list[str] | None:
+    return None if columns is None else list(columns)
 
 
 def _index_info(index: Any) -> IndexInfo:

@@ -15,7 +15,7 @@ from omnigraph.model.errors import OmniGraphError
 from omnigraph.model.late_dataclass import dataclass
 from omnigraph.storage.lance_errors import translated
 from omnigraph.storage.lance_session import LanceFileReader, MatchQuery
-from omnigraph.storage.search import RowIds, Scores, SearchIndex, allow_list, index_on, row_ids_of
+from omnigraph.storage.search import TEXT_KINDS, RowIds, Scores, SearchIndex, allow_list, give_up, index_on, row_ids_of
 from omnigraph.storage.tables import Table
 
 _OUR_ANALYSER = {
@@ -85,13 +85,14 @@ class TextIndex:
 
 def text_index(table: Table, column: str) -> TextIndex | None:
     """The text index of a column, if there is one to be used."""
-    found = index_on(table, column, ("INVERTED", "FTS"))
+    found = index_on(table, column, TEXT_KINDS)
     try:
         if found is None or not _has_our_analyser(table, found):
             return None
         _scan(table, column, "probe", ["_rowid"], limit=1)  # missing files show only when an index is asked
         return _counted(table, column, found)
-    except OmniGraphError:
+    except OmniGraphError as error:
+        give_up(table, column, TEXT_KINDS, error)
         return None
 
 

@@ -1,7 +1,7 @@
 """The committed view: what the validator may ask of the tables that a write starts from.
 
 Questions name ids or values and are answered from the key map of the table where there is one, by filtered scans of up
-to 8,192 of them, or by one pass over a column when there are more. An index that cannot be read counts as absent.
+to 8,192 of them, or by one pass over a column when there are more.
 """
 
 from __future__ import annotations
@@ -13,9 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.model.errors import Corrupt
 from omnigraph.model.identifiers import TableKey
-from omnigraph.storage import All, GraphStorage, OneOf, Predicate, Table, TablePin
+from omnigraph.storage import All, GraphStorage, OneOf, Predicate, TablePin
 from omnigraph.storage.arrow_types import BLOB_TYPE
 from omnigraph.storage.key_map import key_maps
 from omnigraph.write.canonical import tuple_codes
@@ -37,7 +36,6 @@ class CommittedView:
     def __init__(self, storage: GraphStorage, pins: Mapping[TableKey, TablePin]) -> None:
         self._storage = storage
         self._pins = pins
-        self._unreadable: set[TableKey] = set()
 
     def row_count(self, key: TableKey) -> int:
         pin = self._pins.get(key)
@@ -129,7 +127,7 @@ class CommittedView:
         parts = []
         for start in range(0, len(wanted), PROBE_CHUNK_KEYS) if self.row_count(key) else ():
             chunk = tuple(wanted.slice(start, PROBE_CHUNK_KEYS).to_pylist())
-            for batch in self._whole(key, OneOf("id", chunk)):
+            for batch in self._storage.tables.open(self._pins[key]).scan_whole(OneOf("id", chunk)):
                 columns = [_managed(batch.column(field.name), field.type) for field in schema]
                 parts.append(pa.Table.from_arrays(columns, schema=schema))
         return pa.concat_tables(parts) if parts else schema.empty_table()
@@ -176,35 +174,7 @@ class CommittedView:
         table = self._storage.tables.open(self._pins[key])
         if predicate is None:
             return table.scan(columns, use_index=False, batch_rows=PASS_BATCH_ROWS)
-        return self._indexed(key, table, columns, predicate)
-
-    def _indexed(
-        self, key: TableKey, table: Table, columns: Sequence[str], predicate: Predicate
-    ) -> Iterator[pa.RecordBatch]:
-        if key not in self._unreadable:
-            try:
-                found = list(table.scan(columns, predicate))
-            except Corrupt as error:
-                self._give_up_index(key, error)
-            else:
-                yield from found
-                return
-        yield from table.scan(columns, predicate, use_index=False)
-
-    def _whole(self, key: TableKey, predicate: Predicate) -> Iterator[pa.RecordBatch]:
-        table = self._storage.tables.open(self._pins[key])
-        if key not in self._unreadable:
-            try:
-                return iter(list(table.scan_whole(predicate)))
-            except Corrupt as error:
-                self._give_up_index(key, error)
-        return table.scan_whole(predicate, use_index=False)
-
-    def _give_up_index(self, key: TableKey, error: Corrupt) -> None:
-        """An index names files that are not there (forks of forks of earlier releases): read on without it."""
-        if "_indices" not in f"{error.reason} {error.__cause__}":  # a long path may be cut in the reason
-            raise error
-        self._unreadable.add(key)
+        return table.scan(columns, predicate)
 
 
 # --- parts ------------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
+from omnigraph.model.errors import OmniGraphError
 from omnigraph.query.search.columns import Piece
 from omnigraph.query.search.hits import Hits, RowIds
 from omnigraph.query.search.ranking import (
@@ -29,6 +30,7 @@ from omnigraph.query.search.ranking import (
 from omnigraph.query.search.text_parts import TextPart, make_text_part
 from omnigraph.storage import Table, TableIdentity, scan_fragments
 from omnigraph.storage.analyser import tokens_of_words, words_of
+from omnigraph.storage.search import TEXT_KINDS, give_up
 from omnigraph.storage.text_search import TextIndex, text_index
 
 ROUNDING = 1e-5
@@ -141,8 +143,9 @@ class IndexedTexts:
         self._keep(key, known)
         return known
 
-    def forget(self, table: Table, column: str) -> None:
-        """The index turned out to be broken: it counts as absent."""
+    def give_up(self, table: Table, column: str, error: OmniGraphError) -> None:
+        """The index turned out to be damaged: it counts as absent."""
+        give_up(table, column, TEXT_KINDS, error)
         self._keep((table.identity, column), None)
 
     def _keep(self, key: tuple[TableIdentity, str], known: IndexedText | None) -> None:

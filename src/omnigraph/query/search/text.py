@@ -38,8 +38,8 @@ def text_matches(table: Table, column: str, query: str | None, *, use_index: boo
     if index is not None:
         try:
             return index.rows(query)
-        except OmniGraphError:
-            _indexes.forget(table, column)
+        except OmniGraphError as error:
+            _indexes.give_up(table, column, error)
     found = [matched_rows(piece, terms).row_ids for piece in text_columns.pieces(table, column)]
     return np.concatenate([NO_ROWS, *found])
 
@@ -61,9 +61,9 @@ def bm25(
     if index is not None and limit is not None:
         try:
             hits = index.ranked(query, terms, population, limit)
-        except OmniGraphError:
+        except OmniGraphError as error:
             hits = None
-            _indexes.forget(table, column)
+            _indexes.give_up(table, column, error)
         if hits is not None:
             return best(hits, limit, smallest=False)
     return _by_column(table, column, terms, population, limit)

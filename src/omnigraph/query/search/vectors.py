@@ -21,7 +21,7 @@ from omnigraph.query.search.hits import NO_HITS, Hits, Places, RowIds, best, joi
 from omnigraph.query.search.row_places import RowPlaces
 from omnigraph.query.selection import kth_smallest
 from omnigraph.storage import Table
-from omnigraph.storage.search import vector_index, vector_ranked
+from omnigraph.storage.search import VECTOR_KINDS, give_up, vector_index, vector_ranked
 
 Vector = npt.NDArray[np.float32]
 Matrix = npt.NDArray[np.float32]
@@ -95,15 +95,17 @@ def nearest(
     """The rows of the population by their distance to the vector; with `limit` the nearest, ties with the last kept."""
     if limit == 0 or (population is not None and len(population) == 0):
         return NO_HITS
-    query = np.ascontiguousarray(vector, np.float32)
+    query, failed = np.ascontiguousarray(vector, np.float32), None
     if use_index and limit is not None and _prefers_index(table, column, len(query)):
         try:
             hits = _by_index(table, column, query, population, limit)
-        except OmniGraphError:
-            hits = None  # a broken index counts as absent
+        except OmniGraphError as error:
+            hits, failed = None, error  # a damaged index counts as absent
         if hits is not None:
             return best(hits, limit, smallest=True)
     found = [_near(piece, query, population, limit) for piece in vector_columns.pieces(table, column)]
+    if failed is not None:
+        give_up(table, column, VECTOR_KINDS, failed)
     return best(joined(found), limit, smallest=True)
 
 
