@@ -10,6 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from os import PathLike
+
     from omnigraph.graph import Graph
     from omnigraph.model.errors import OmniGraphError
 
@@ -17,7 +19,7 @@ __version__ = "0.1.0"
 __all__ = ["Graph", "OmniGraphError", "__version__", "init", "open"]
 
 
-def init(uri: str, schema: str, **options: Any) -> Graph:
+def init(uri: str | PathLike[str], schema: str | PathLike[str], **options: Any) -> Graph:
     """Creates a graph. `schema` is the text of a `.pg` schema, or the path of a file that ends in `.pg`."""
     from omnigraph.graph.graph import Graph, read_schema
 
@@ -25,7 +27,7 @@ def init(uri: str, schema: str, **options: Any) -> Graph:
     return Graph.init(uri, text, schema_file=file, **options)
 
 
-def open(uri: str, **options: Any) -> Graph:  # noqa: A001 — the name people expect: `og.open(...)`
+def open(uri: str | PathLike[str], **options: Any) -> Graph:  # noqa: A001 — the name people expect: `og.open(...)`
     """Opens a graph. See `Graph.open` for the options."""
     from omnigraph.graph import Graph
 

@@ -206,6 +206,12 @@ def test_params_come_from_a_file_too(shelf: Reader) -> None:
     [
         ("query books_by --query library.gq --store lib.omni", "slug"),
         ("query books_by --query library.gq --params '{\"slug\":7}' --store lib.omni", "string expected"),
+        ('query books_by --query library.gq --params \'{"slug":"lem","slgu":"x"}\' --store lib.omni', "'slgu'"),
+        ('explain books_by --query library.gq --params \'{"slug":"lem","slgu":"x"}\' --store lib.omni', "'slug'"),
+        (
+            'mutate add_author --query library.gq --params \'{"slug":"x","name":"n","nam":"m"}\' --store lib.omni',
+            "did you mean 'name'?",
+        ),
         ("query nope --query library.gq --store lib.omni", "query 'nope' not found"),
         (
             'query add_author --query library.gq --params \'{"slug":"x","name":"n"}\' --store lib.omni',
@@ -222,6 +228,11 @@ def test_params_come_from_a_file_too(shelf: Reader) -> None:
 )
 def test_query_that_cannot_run_is_refused_with_the_reason(line: str, words: str, shelf: Reader) -> None:
     refused(shelf, line, words)
+
+
+def test_the_name_of_a_query_is_never_taken_for_a_parameter_of_that_name(shelf: Reader) -> None:
+    text = "query find($name: String?) { match { $a: Author } return { $a.slug } }"
+    assert shelf.json(f"query find -e '{text}' --store lib.omni")["row_count"] == 2
 
 
 def test_error_of_the_compiler_has_its_code_in_json(shelf: Reader) -> None:

@@ -5,6 +5,8 @@ The write path is imported by the methods that need it: a command that only read
 
 from __future__ import annotations
 
+import datetime as dt
+import os
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -14,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 from omnigraph import history
 from omnigraph.history import Snapshot
 from omnigraph.language import compile_schema
-from omnigraph.model.errors import BadRequest, Conflict, Corrupt, Json
+from omnigraph.model.errors import BadRequest, Conflict, Corrupt
 from omnigraph.model.identifiers import MAIN, normalize_branch
 from omnigraph.storage import (
     AcceptedSchema,
@@ -30,6 +32,7 @@ from omnigraph.storage import (
     read_files,
 )
 from omnigraph.storage.layout import STAGING
+from omnigraph.storage.root import Address
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -64,7 +67,7 @@ class Graph:
     @classmethod
     def init(
         cls,
-        uri: str,
+        uri: Address,
         schema: str,
         *,
         schema_file: str | None = None,
@@ -83,7 +86,7 @@ class Graph:
     @classmethod
     def open(
         cls,
-        uri: str,
+        uri: Address,
         *,
         branch: str | None = None,
         read_only: bool = False,
@@ -168,18 +171,19 @@ class Graph:
     def query(
         self,
         text: str,
-        params: Mapping[str, Json] | None = None,
+        /,
+        params: Mapping[str, Any] | None = None,
         *,
         name: str | None = None,
         branch: str | None = None,
         commit: str | None = None,
-        as_of: str | None = None,
+        as_of: str | dt.date | None = None,
         mode: Mode = "auto",
         limits: QueryLimits | None = None,
         timeout: float | None = None,
         cancellation: Cancellation | None = None,
         use_index: bool = True,
-        **named: Json,
+        **named: Any,
     ) -> QueryResult:
         """The answer of a read, on one snapshot: the newest of a branch, that of a `commit`, or that `as_of` a time.
 
@@ -187,51 +191,48 @@ class Graph:
         seconds than `timeout`, ends with a typed error; `cancellation` ends it from another thread. `mode` says how
         edges are followed and `use_index` whether search uses indexes: both change the speed, never the answer.
         """
+        from omnigraph.graph.arguments import given_options, json_params
         from omnigraph.graph.reading import Read
 
+        options: dict[str, Any] = {"name": name, "commit": commit, "as_of": as_of, "mode": mode, "limits": limits}
+        options |= {"timeout": timeout, "cancellation": cancellation, "use_index": use_index}
         read = Read(
             text=text,
-            params={**(params or {}), **named},
-            name=name,
+            params=json_params(params, named),
             branch=self._named(branch),
-            commit=commit,
-            as_of=as_of,
-            mode=mode,
-            limits=limits,
-            timeout=timeout,
-            cancellation=cancellation,
-            use_index=use_index,
+            stated=given_options(params, branch=branch, **options),
+            **options,
         )
         return self._reader.query(lambda: self.schema, read)
 
     def explain(
         self,
         text: str,
-        params: Mapping[str, Json] | None = None,
+        /,
+        params: Mapping[str, Any] | None = None,
         *,
         name: str | None = None,
         branch: str | None = None,
         commit: str | None = None,
-        as_of: str | None = None,
+        as_of: str | dt.date | None = None,
         mode: Mode = "auto",
         limits: QueryLimits | None = None,
         timeout: float | None = None,
         analyze: bool = False,
-        **named: Json,
+        **named: Any,
     ) -> Explanation:
         """The plan of a read, with estimates; with `analyze` it is run and every step says what it did."""
+        from omnigraph.graph.arguments import given_options, json_params
         from omnigraph.graph.reading import Read
 
+        options: dict[str, Any] = {"name": name, "commit": commit, "as_of": as_of, "mode": mode, "limits": limits}
         read = Read(
             text=text,
-            params={**(params or {}), **named},
-            name=name,
+            params=json_params(params, named),
             branch=self._named(branch),
-            commit=commit,
-            as_of=as_of,
-            mode=mode,
-            limits=limits,
             timeout=timeout,
+            stated=given_options(params, branch=branch, timeout=timeout, analyze=analyze, **options),
+            **options,
         )
         return self._reader.explain(lambda: self.schema, read, analyze=analyze)
 
@@ -255,31 +256,32 @@ class Graph:
     def mutate(
         self,
         text: str,
-        params: Mapping[str, Json] | None = None,
+        /,
+        params: Mapping[str, Any] | None = None,
         *,
         name: str | None = None,
         branch: str | None = None,
         if_commit: str | None = None,
         idempotency_key: str | None = None,
         message: str | None = None,
-        **named: Json,
+        **named: Any,
     ) -> MutationResult:
         """Runs the insert, update or delete statements of a query as one commit.
 
         Parameters come as a mapping or by name. With `if_commit` the write happens only if that commit is still the
         head. With an `idempotency_key` a repeated call returns the first call's commit instead of writing again.
         """
+        from omnigraph.graph.arguments import given_options, json_params
         from omnigraph.graph.mutating import Mutation, mutate
 
+        options = {"name": name, "if_commit": if_commit, "idempotency_key": idempotency_key, "message": message}
         mutation = Mutation(
             text=text,
-            params={**(params or {}), **named},
-            name=name,
+            params=json_params(params, named),
             branch=self._named(branch),
             actor_id=self._actor,
-            message=message,
-            if_commit=if_commit,
-            idempotency_key=idempotency_key,
+            stated=given_options(params, branch=branch, **options),
+            **options,
         )
         return mutate(self._storage, lambda: self.schema, mutation)
 
@@ -501,11 +503,13 @@ class Graph:
             raise Corrupt(self.uri, f"the accepted schema and the manifest disagree about: {differing}")
 
 
-def read_schema(schema: str) -> tuple[str, str | None]:
-    """A schema argument as (text, file): a path that ends in `.pg` is read, anything else is the text itself."""
-    if "\n" in schema or not schema.strip().endswith(".pg"):
+def read_schema(schema: str | os.PathLike[str]) -> tuple[str, str | None]:
+    """A schema argument as (text, file): a path, or text that ends in `.pg`, is read; any other text is the schema."""
+    if isinstance(schema, str) and ("\n" in schema or not schema.strip().endswith(".pg")):
         return schema, None
+    if not isinstance(schema, str | os.PathLike):
+        raise BadRequest(f"a schema is text or the path of a file, not {type(schema).__name__}")
     try:
-        return Path(schema).read_text(encoding="utf-8"), schema
+        return Path(schema).read_text(encoding="utf-8"), os.fspath(schema)
     except (OSError, UnicodeDecodeError) as error:
         raise BadRequest(f"cannot read schema file '{schema}': {error}") from error

@@ -8,8 +8,17 @@ import time
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 
+from omnigraph.graph.arguments import refuse_swallowed
 from omnigraph.graph.results import MutationResult
-from omnigraph.language import Catalog, CompiledQuery, MutationIR, bind_params, compile_query
+from omnigraph.language import (
+    Catalog,
+    CompiledQuery,
+    MutationIR,
+    UnknownQuery,
+    bind_params,
+    compile_query,
+    parse_queries,
+)
 from omnigraph.language.query.ir import NOW
 from omnigraph.model.errors import Internal, Json
 from omnigraph.model.late_dataclass import dataclass
@@ -43,12 +52,14 @@ class Mutation:
     message: str | None = None
     if_commit: str | None = None
     idempotency_key: str | None = None
+    stated: frozenset[str] = frozenset()
+    """Options that could be taken for parameters: see `arguments.given_options`."""
 
 
 def mutate(storage: GraphStorage, schema: Callable[[], AcceptedSchema], mutation: Mutation) -> MutationResult:
     """Runs a mutation as one commit, or raises and changes nothing."""
     accepted = schema().catalog
-    compiled = _compiled(mutation.text, mutation.name, accepted).expect("mutation")
+    compiled = _compiled_for(mutation, accepted).expect("mutation")
     params = {NOW: format_datetime(time.time_ns() // 1_000_000), **mutation.params}
     mutated: list[Mutated] = []
 
@@ -110,6 +121,17 @@ def _digest_of(mutation: Mutation) -> str:
 @lru_cache(maxsize=COMPILED_QUERIES_MAX)
 def _compiled(text: str, name: str | None, catalog: Catalog) -> CompiledQuery:
     return compile_query(text, catalog, name=name)
+
+
+def _compiled_for(mutation: Mutation, catalog: Catalog) -> CompiledQuery:
+    try:
+        compiled = _compiled(mutation.text, mutation.name, catalog)
+    except UnknownQuery:
+        for declaration in parse_queries(mutation.text).declarations:
+            refuse_swallowed(declaration.params, mutation.stated & {"name"})
+        raise
+    refuse_swallowed(compiled.params, mutation.stated)
+    return compiled
 
 
 def _ir(query: CompiledQuery) -> MutationIR:

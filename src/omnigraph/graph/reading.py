@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import threading
 import time
 from collections import OrderedDict
@@ -10,8 +11,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from omnigraph import history
+from omnigraph.graph.arguments import moment_text, refuse_swallowed
 from omnigraph.history import Snapshot
-from omnigraph.language import Catalog, CompiledQuery, bind_params, compile_query
+from omnigraph.language import Catalog, CompiledQuery, UnknownQuery, bind_params, compile_query, parse_queries
 from omnigraph.language.query.ir import NOW
 from omnigraph.model.errors import BadRequest, Json
 from omnigraph.model.late_dataclass import dataclass
@@ -43,13 +45,15 @@ class Read:
     name: str | None = None
     branch: str = "main"
     commit: str | None = None
-    as_of: str | None = None
+    as_of: str | dt.date | None = None
     mode: Mode = "auto"
     limits: QueryLimits | None = None
     """None: what the environment says."""
     timeout: float | None = None
     cancellation: Cancellation | None = None
     use_index: bool = True
+    stated: frozenset[str] = frozenset()
+    """Options that could be taken for parameters: see `arguments.given_options`."""
 
     @property
     def options(self) -> QueryOptions:
@@ -81,7 +85,7 @@ class Reader:
 
     def _request(self, schema: Callable[[], AcceptedSchema], read: Read) -> ReadRequest:
         catalog = schema().catalog
-        compiled = self._compile(read.text, read.name, catalog)
+        compiled = self._compiled_for(read, catalog)
         params = {NOW: format_datetime(time.time_ns() // 1_000_000), **read.params}
         snapshot, asked = self._snapshot(read)
         return ReadRequest(
@@ -92,6 +96,16 @@ class Reader:
             options=read.options,
             asked_commit=asked,
         )
+
+    def _compiled_for(self, read: Read, catalog: Catalog) -> CompiledQuery:
+        try:
+            compiled = self._compile(read.text, read.name, catalog)
+        except UnknownQuery:
+            for declaration in parse_queries(read.text).declarations:
+                refuse_swallowed(declaration.params, read.stated & {"name"})
+            raise
+        refuse_swallowed(compiled.params, read.stated)
+        return compiled
 
     def _compile(self, text: str, name: str | None, catalog: Catalog) -> CompiledQuery:
         with self._lock:
@@ -112,7 +126,7 @@ class Reader:
             commit = history.find_commit(self._storage, read.commit, read.branch)
             return history.snapshot_at(self._storage, commit), commit.commit_id
         if read.as_of is not None:
-            commit = history.commit_as_of(self._storage, read.branch, read.as_of)
+            commit = history.commit_as_of(self._storage, read.branch, moment_text(read.as_of))
             return history.snapshot_at(self._storage, commit), commit.commit_id
         return history.current_snapshot(self._storage, read.branch), None
 

@@ -18,7 +18,7 @@ from omnigraph.language import (
     parse_queries,
     row_count,
 )
-from omnigraph.language.query.literals import DateTimeLit, IntegerLit
+from omnigraph.language.query.literals import DateTimeLit, IntegerLit, ListLit
 from omnigraph.model.errors import BadRequest
 
 ROWS = load_cases("results")
@@ -48,13 +48,13 @@ def test_json_values_bind_by_their_declared_type(row: dict[str, Any]) -> None:
         f"query q({row['declaration']}) {{ match {{ $p: Person }} return {{ 1 }} }}"
     ).declarations
     for attempt in row["binds"]:
-        safe = attempt.get("javascript_safe", False)
+        options = {name: attempt.get(name, False) for name in ("javascript_safe", "ignores_undeclared")}
         if "error" in attempt:
             with pytest.raises(ParameterError, match=re.escape(attempt["error"])) as raised:
-                bind_params(declaration.params, attempt["given"], javascript_safe=safe)
+                bind_params(declaration.params, attempt["given"], **options)
             assert str(raised.value).startswith("param")
         else:
-            bound = bind_params(declaration.params, attempt["given"], javascript_safe=safe)
+            bound = bind_params(declaration.params, attempt["given"], **options)
             assert {name: repr(bound[name]) for name in attempt["value"]} == attempt["value"]
             hash(bound)
 
@@ -87,9 +87,19 @@ def test_time_of_a_query_can_be_pinned() -> None:
     assert bound["__nanograph_now"] == DateTimeLit("2026-01-01T00:00:00Z")
 
 
-def test_objects_are_no_parameters_even_when_undeclared() -> None:
+def test_a_name_that_is_not_declared_is_refused_with_the_nearest_one() -> None:
+    params = compiled("match { $p: Person } return { $p.name }", "$name: String?").params
+    for key, words in (("nmae", "did you mean 'name'?"), ("$name", "the key is 'name'"), ("x", "declares: name")):
+        with pytest.raises(ParameterError, match=f"declares no parameter '{re.escape(key)}'") as raised:
+            bind_params(params, {key: "Ann"})
+        assert words in (raised.value.hint or "")
+
+
+def test_what_is_not_declared_can_be_ignored_where_a_protocol_says_so() -> None:
+    bound = bind_params((), {"x": [1, "a", None, 0.5, True]}, ignores_undeclared=True)
+    assert isinstance(bound["x"], ListLit)
     with pytest.raises(ParameterError, match="param 'x': a parameter cannot be object"):
-        bind_params((), {"x": {}})
+        bind_params((), {"x": {}}, ignores_undeclared=True)
 
 
 @pytest.mark.parametrize("key", ["$n", "nn"])

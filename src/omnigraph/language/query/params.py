@@ -39,7 +39,7 @@ class BoundParams:
     """Every parameter with its typed value. Hashable, so that a plan can be cached by it."""
 
     values: tuple[tuple[str, LiteralValue], ...] = ()
-    """Sorted by name; undeclared keys are among them."""
+    """Sorted by name; undeclared keys are among them where they are ignored."""
 
     @cached_property
     def by_name(self) -> Mapping[str, LiteralValue]:
@@ -53,9 +53,16 @@ class BoundParams:
 
 
 def bind_params(
-    params: tuple[Param, ...], given: Mapping[str, Json] | None, *, javascript_safe: bool = False
+    params: tuple[Param, ...],
+    given: Mapping[str, Json] | None,
+    *,
+    javascript_safe: bool = False,
+    ignores_undeclared: bool = False,
 ) -> BoundParams:
     """Typed values for all declared parameters, or ParameterError.
+
+    A name that the query does not declare is refused: a filter with a typo in its name would be no filter at all.
+    Where a protocol promises otherwise, `ignores_undeclared` only asks that its value could be one.
 
     In JavaScript-safe mode numbers that JavaScript cannot hold exactly are refused unless they come as decimal text,
     and integral floats count as integers. `__nanograph_now` pins the time of the query.
@@ -73,6 +80,8 @@ def bind_params(
             _Binder(key, javascript_safe).bind(value, DATETIME)
             bound[key] = DateTimeLit(value)
         elif key not in declared:
+            if not ignores_undeclared:
+                raise _undeclared(key, sorted(declared))
             bound[key] = _Binder(key, javascript_safe).infer(value)
     return BoundParams(tuple(sorted(bound.items(), key=lambda pair: pair[0])))
 
@@ -107,6 +116,16 @@ def _missing(param: Param, undeclared: list[str]) -> ParameterError:
     elif hint is not None:
         hint = f"you gave '{hint.split(chr(39))[1]}'; the parameter is called '{param.name}'"
     return ParameterError(f"param '{param.name}': parameter '{param.name}' not provided", hint or f"it is {param.type}")
+
+
+def _undeclared(key: str, declared: list[str]) -> ParameterError:
+    if key.removeprefix("$") in declared:
+        hint = f"leave the '$' away: the key is '{key.removeprefix('$')}'"
+    elif not declared:
+        hint = "the query declares no parameters"
+    else:
+        hint = did_you_mean(key, declared) or f"the query declares: {', '.join(declared)}"
+    return ParameterError(f"param '{key}': the query declares no parameter '{key}'", hint)
 
 
 def _are_plain_texts(values: Sequence[Any]) -> bool:
