@@ -20,9 +20,10 @@ _on_record: weakref.WeakSet[FileLock] = weakref.WeakSet()
 class FileLock:
     """An open lock file. Closing it gives the lock back; so does the end of the process. Raises `OSError` as it is."""
 
+    _descriptor = -1  # of an object whose construction was interrupted
+
     def __init__(self, path: str, flags: int = os.O_RDWR | os.O_CREAT) -> None:
         self.path = path
-        self._descriptor = -1
         with _forking:
             _on_record.add(self)
             self._descriptor = os.open(path, flags | os.O_CLOEXEC, 0o644)

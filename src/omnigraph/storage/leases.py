@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from typing import Protocol
 
 from omnigraph.model.late_dataclass import dataclass
@@ -48,14 +48,16 @@ class Leases:
         """Holds the leases of these branches, and of the whole graph if asked, for the block."""
         names = ([layout.GRAPH_LEASE] if graph else []) + sorted(set(branches))
         deadline = time.monotonic() + wait_s
-        with ExitStack() as stack:
-            held = []
+        held: list[Lease] = []
+        try:
             for name in names:
-                lease = self._acquire(name, deadline)
-                stack.callback(lease.release)
-                held.append(lease)
+                held.append(self._acquire(name, deadline))  # noqa: PERF401 - on the list as soon as it is held
             reach(Point.LEASE_ACQUIRED)
             yield HeldLeases(tuple(held))
+        finally:  # no ExitStack: it would keep what an interrupt left here alive until the next collection of garbage
+            while held:
+                held[-1].release()
+                held.pop()
 
     def take(self, path: str, *, wait_s: float = 0.0) -> Lease:
         """The lease of an object that is no branch, for example of a load's staging folder, and may be deleted."""

@@ -15,7 +15,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import field
 from functools import lru_cache
 from typing import Any
@@ -50,14 +50,16 @@ class _Gate:
     lock: _OwnedLock = field(default_factory=threading.RLock)
     next: _OwnedLock = field(default_factory=threading.RLock)
     is_held: bool = False
-    """Whether some writer has `lock`; that lock can be asked for its owner only."""
+    """Whether some writer has `lock`; a thread can only ask whether it has it itself."""
+    owner: int | None = None
+    """The place of the writer that has `lock`."""
     news: threading.Condition = field(default_factory=threading.Condition)
     foreseen: Callable[[], Foreseen] | None = None
     waiting: set[int] = field(default_factory=set)
     handovers: int = 0
     staging: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(STAGING_AT_A_TIME))
     held: HeldLeases | None = None
-    keeper: ExitStack = field(default_factory=ExitStack)
+    keeper: AbstractContextManager[HeldLeases] | None = None
 
 
 _OwnedLock = Any
@@ -81,8 +83,11 @@ os.register_at_fork(after_in_child=_forget_all)
 class _Place:
     """A writer's place in a queue. Whatever ends the writer, an interrupt at any moment too, ends its place."""
 
+    has_left = True  # of an object whose construction was interrupted
+
     def __init__(self, gate: _Gate) -> None:
         self.gate = gate
+        self.has_left = False
 
     def begin_waiting(self) -> None:
         with _registry:
@@ -96,10 +101,13 @@ class _Place:
         self.end_waiting()
         if self.gate.next._is_owned():
             self.gate.next.release()
-        if self.gate.lock._is_owned():
+        if self.gate.lock._is_owned() and self.gate.owner in (None, id(self)):  # None: taken, and not yet noted
             _pass_on(self.gate)
+        self.has_left = True
 
-    __del__ = leave
+    def __del__(self) -> None:
+        if not self.has_left:  # the leaving itself was interrupted
+            self.leave()
 
 
 @contextmanager
@@ -118,6 +126,7 @@ def window(
     try:
         place.begin_waiting()
         got = _queue(gate, deadline, arm)
+        gate.owner = id(place) if got else gate.owner
         place.end_waiting()
         if not got:
             _leave_nothing(gate)
@@ -201,30 +210,37 @@ def _lease(gate: _Gate, storage: GraphStorage, branch: str, deadline: float) -> 
         try:
             gate.held.check()
         except LeaseLost:
-            gate.held = None
-            gate.keeper.close()
+            _give_back(gate)
     if gate.held is None:
-        gate.keeper = ExitStack()
-        gate.held = gate.keeper.enter_context(storage.leases.hold(branch, wait_s=_left(deadline)))
+        gate.keeper = storage.leases.hold(branch, wait_s=_left(deadline))
+        gate.held = gate.keeper.__enter__()
         gate.handovers = 0
     return gate.held
 
 
 def _pass_on(gate: _Gate) -> None:
     """Keeps the lease for the next in the queue, or gives it back."""
+    keep = False
     try:
         with _registry:
             follows = gate.foreseen is not None or (gate.held is not None and not _is_due(gate, gate.held))
             keep = gate.held is not None and bool(gate.waiting) and follows
             gate.handovers += 1
-        if not keep:
-            gate.held = None
-            gate.keeper.close()
     finally:
-        gate.foreseen, gate.is_held = None, False
-        gate.lock.release()
-        with gate.news:
-            gate.news.notify_all()
+        try:
+            if not keep:
+                _give_back(gate)
+        finally:
+            gate.foreseen, gate.is_held, gate.owner = None, False, None
+            gate.lock.release()
+            with gate.news:
+                gate.news.notify_all()
+
+
+def _give_back(gate: _Gate) -> None:
+    keeper, gate.held, gate.keeper = gate.keeper, None, None
+    if keeper is not None:
+        keeper.__exit__(None, None, None)
 
 
 def _is_due(gate: _Gate, held: HeldLeases) -> bool:
