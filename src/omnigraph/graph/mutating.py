@@ -19,7 +19,6 @@ from omnigraph.language import (
     compile_query,
     parse_queries,
 )
-from omnigraph.language.query.ir import NOW
 from omnigraph.model.errors import Internal, Json
 from omnigraph.model.late_dataclass import dataclass
 from omnigraph.model.values import format_datetime
@@ -60,13 +59,15 @@ def mutate(storage: GraphStorage, schema: Callable[[], AcceptedSchema], mutation
     """Runs a mutation as one commit, or raises and changes nothing."""
     accepted = schema().catalog
     compiled = _compiled_for(mutation, accepted).expect("mutation")
-    params = {NOW: format_datetime(time.time_ns() // 1_000_000), **mutation.params}
+    now = format_datetime(time.time_ns() // 1_000_000)
     mutated: list[Mutated] = []
 
     def prepare(base: WriteBase) -> ChangeSet:
         catalog = base.schema.catalog
         query = _compiled(mutation.text, mutation.name, catalog).expect("mutation")
-        outcome = MutationRun(storage, base.pins(), catalog, bind_params(query.params, params)).run(_ir(query))
+        outcome = MutationRun(storage, base.pins(), catalog, bind_params(query.params, mutation.params, now=now)).run(
+            _ir(query)
+        )
         refuse(validate(outcome.changes, CommittedView(storage, base.pins()), catalog))
         mutated.append(outcome)
         return outcome.changes

@@ -14,7 +14,6 @@ from omnigraph import history
 from omnigraph.graph.arguments import moment_text, refuse_swallowed
 from omnigraph.history import Snapshot
 from omnigraph.language import Catalog, CompiledQuery, UnknownQuery, bind_params, compile_query, parse_queries
-from omnigraph.language.query.ir import NOW
 from omnigraph.model.errors import BadRequest, Json
 from omnigraph.model.late_dataclass import dataclass
 from omnigraph.model.values import format_datetime
@@ -86,11 +85,11 @@ class Reader:
     def _request(self, schema: Callable[[], AcceptedSchema], read: Read) -> ReadRequest:
         catalog = schema().catalog
         compiled = self._compiled_for(read, catalog)
-        params = {NOW: format_datetime(time.time_ns() // 1_000_000), **read.params}
+        now = format_datetime(time.time_ns() // 1_000_000)
         snapshot, asked = self._snapshot(read)
         return ReadRequest(
             query=compiled,
-            bound=bind_params(compiled.params, params),
+            bound=bind_params(compiled.params, read.params, now=now),
             snapshot=snapshot,
             catalog=catalog,
             options=read.options,

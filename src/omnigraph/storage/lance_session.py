@@ -84,6 +84,8 @@ class SharedHandle:
 
     def __init__(self, handle: Dataset, transaction: str | None = None) -> None:
         self.handle = handle
+        self.identity: Any = None
+        """What `Table.identity` found; a query asks for it several times."""
         self._transaction = transaction
 
     def transaction(self) -> str:

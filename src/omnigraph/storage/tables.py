@@ -68,9 +68,13 @@ class Table:
     @property
     def identity(self) -> TableIdentity:
         """What anything that is remembered of these rows is remembered by."""
-        with translated(self.uri):
-            transaction = self._shared.transaction()
-        return TableIdentity(self.base_uri, self.pin.location, self.pin.lineage, self.version, transaction)
+        known = self._shared.identity
+        if known is None:
+            with translated(self.uri):
+                transaction = self._shared.transaction()
+            known = TableIdentity(self.base_uri, self.pin.location, self.pin.lineage, self.version, transaction)
+            self._shared.identity = known
+        return known
 
     @property
     def base_uri(self) -> str:

@@ -56,6 +56,7 @@ def bind_params(
     params: tuple[Param, ...],
     given: Mapping[str, Json] | None,
     *,
+    now: str | None = None,
     javascript_safe: bool = False,
     ignores_undeclared: bool = False,
 ) -> BoundParams:
@@ -65,10 +66,10 @@ def bind_params(
     Where a protocol promises otherwise, `ignores_undeclared` only asks that its value could be one.
 
     In JavaScript-safe mode numbers that JavaScript cannot hold exactly are refused unless they come as decimal text,
-    and integral floats count as integers. `__nanograph_now` pins the time of the query.
+    and integral floats count as integers. `now` is the time of the query; a value for `__nanograph_now` replaces it.
     """
     values = _require_object(given)
-    bound: dict[str, LiteralValue] = {}
+    bound: dict[str, LiteralValue] = {} if now is None else {NOW: DateTimeLit(now)}
     declared = {param.name for param in params}
     for param in params:
         if param.name not in values and not param.type.nullable:
