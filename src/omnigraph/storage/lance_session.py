@@ -52,7 +52,7 @@ __all__ = [
 
 HANDLES_MAX = 256
 INDEX_CACHE_BYTES = 512 * 1024 * 1024
-METADATA_CACHE_BYTES = 256 * 1024 * 1024
+METADATA_CACHE_BYTES = 64 * 1024 * 1024
 
 Dataset = Any
 """A Lance dataset. Typed Any on purpose: the library is untyped, and no handle leaves this package."""

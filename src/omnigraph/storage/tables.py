@@ -68,7 +68,7 @@ class Table:
     @property
     def identity(self) -> TableIdentity:
         """What anything that is remembered of these rows is remembered by."""
-        known = self._shared.identity
+        known: TableIdentity | None = self._shared.identity
         if known is None:
             with translated(self.uri):
                 transaction = self._shared.transaction()
