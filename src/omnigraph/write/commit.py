@@ -62,7 +62,7 @@ from omnigraph.write.gates import Foreseen, foresee, is_busy, staging_ahead, win
 from omnigraph.write.publish_ahead import publish_ahead
 from omnigraph.write.recovery import recover_branch, recover_one, resolve, take_back_late
 from omnigraph.write.recovery_actions import Outcome, Resolution
-from omnigraph.write.sidecars import Sidecar, SidecarPin, delete_sidecar, list_sidecars, write_sidecar
+from omnigraph.write.sidecars import Sidecar, SidecarPin, delete_sidecar, list_sidecars, sidecar_path, write_sidecar
 from omnigraph.write.staged_ahead import StagedAhead, moved_onto, stage_ahead
 
 PREPARE_AGAIN_MAX = 32
@@ -149,10 +149,10 @@ def write(storage: GraphStorage, request: WriteRequest, schema: Callable[[], Acc
 def _write(storage: GraphStorage, request: WriteRequest, schema: Callable[[], AcceptedSchema]) -> Receipt:
     for attempt in range(1 + PREPARE_AGAIN_MAX):
         lost_often = attempt >= (1 if request.brief else PREPARE_IN_WINDOW_AFTER)
-        if lost_often or (request.brief and is_busy(storage, request.branch)):
-            return _in_turn(storage, request, schema)
-        settle(storage, request.branch)
         try:
+            if lost_often or (request.brief and is_busy(storage, request.branch)):
+                return _in_turn(storage, request, schema)
+            settle(storage, request.branch)
             return _attempt(storage, request, schema, None)
         except ReadSetChanged as lost:
             again = request.prepares_again and request.if_commit is None
@@ -181,8 +181,10 @@ class _Armed:
     effects: tuple[StagedEffect, ...]
     sidecar: Sidecar
 
-    def stands(self, now: WriteBase) -> bool:
-        return now.head == self.base.head and now.schema.ir_hash == self.base.schema.ir_hash
+    def stands(self, storage: GraphStorage, now: WriteBase) -> bool:
+        """What was foreseen came true, and nobody took the intent for that of a dead writer."""
+        is_same = now.head == self.base.head and now.schema.ir_hash == self.base.schema.ir_hash
+        return is_same and storage.objects.exists(sidecar_path(self.sidecar.operation_id))
 
 
 @dataclass(slots=True)
@@ -220,7 +222,11 @@ class _Turn:
         storage, request = self.storage, self.request
         base = WriteBase(request.branch, storage.manifest.load(request.branch), self.schema())
         armed = self.armed
-        if armed is not None and armed.stands(base) and not storage.lineages.exists(MANIFEST, SCHEMA_APPLY_LOCK):
+        if (
+            armed is not None
+            and armed.stands(storage, base)
+            and not storage.lineages.exists(MANIFEST, SCHEMA_APPLY_LOCK)
+        ):
             for effect in armed.effects:
                 _require_head_at_pin(storage, base, effect.pin, lease)
             self.armed = self.ahead = None  # from here on the files and the sidecar belong to a commit
