@@ -48,8 +48,8 @@ def candidates(key: SortColumn, limit: int) -> npt.NDArray[np.bool_] | None:
     if pa.types.is_temporal(values.type):
         values = values.cast(pa.int32() if pa.types.is_date32(values.type) else pa.int64())
     numbers = values.to_numpy(zero_copy_only=False)
-    if numbers.dtype == np.bool_:
-        return None
+    if numbers.dtype == np.bool_ or (numbers.dtype.kind == "f" and bool(np.isnan(numbers).any())):
+        return None  # a NaN comes last in both directions, and a comparison with it tells nothing
     if key.descending:
         last = np.partition(numbers, len(numbers) - limit)[len(numbers) - limit]
         kept: npt.NDArray[np.bool_] = numbers >= last
