@@ -26,6 +26,7 @@ OPERATIONS = Path(__file__).parent.parent / "support" / "operations.py"
 PLACES: dict[Point, tuple[str, bool]] = {
     Point.LEASE_ACQUIRED: ("write", False),
     Point.TABLE_STAGED: ("write", False),
+    Point.TABLE_COMMITTING: ("write", False),
     Point.TABLE_COMMITTED: ("write", False),
     Point.PUBLISH_LOADED: ("write", False),
     Point.MANIFEST_COMPACTING: ("write", False),
