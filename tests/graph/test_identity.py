@@ -8,13 +8,14 @@ import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
 import pytest
 
 from omnigraph.graph import Graph
-from omnigraph.model.errors import BranchReplaced, GraphReplaced
+from omnigraph.model.errors import BranchReplaced, GraphReplaced, ReadSetChanged
 from omnigraph.storage.failpoints import Point, armed
 from omnigraph.write.gates import _gate_of, _pass_on
 
@@ -207,3 +208,26 @@ def test_a_graph_that_is_removed_while_a_writer_holds_its_branch_is_not_written(
     fresh = Graph.open(root)
     assert names(fresh, "main", "auto") == ["other"]
     assert fresh.verify().ok
+
+
+def test_a_branch_cut_after_a_graph_was_restored_shows_what_the_copy_has(root: str) -> None:
+    """The handle knows tables of the lost main, at the numbers that the new one came to."""
+    graph = Graph.open(root)
+    shutil.copytree(root, f"{root}.copy")
+    graph.mutate(ADD, n="lost", a=1)
+    assert names(graph, "main", "auto") == ["lost", "root"]
+    shutil.rmtree(root)
+    shutil.move(f"{root}.copy", root)
+    elsewhere("g = Graph.open(sys.argv[2]); g.mutate(ADD, n='new', a=1); g.create_branch('c')", root)
+    for mode in MODES:
+        assert names(graph, "c", mode) == ["new", "root"]
+
+
+def test_a_write_that_is_under_way_while_its_branch_is_made_again_names_the_cause(root: str) -> None:
+    graph = Graph.open(root)
+    fill(graph, "b", "old")
+    remake = partial(elsewhere, REMAKE, root)
+    with armed(Point.MUTATION_STAGED, lambda: _ignore(remake())), pytest.raises((ReadSetChanged, BranchReplaced)):
+        graph.mutate(AGE, n="old1", a=5, branch="b")
+    assert names(graph, "b", "auto") == ["new1", "new2", "root"]
+    assert graph.verify().ok

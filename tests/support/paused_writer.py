@@ -42,6 +42,9 @@ def main() -> int:
                 commit = graph.load([b'{"type": "Person", "data": {"name": "paused"}}'], mode="merge").commit
             case "optimize":
                 commit = graph.optimize().commit
+            case "delete_branch":
+                graph.delete_branch("b")
+                commit = None
             case _:
                 raise SystemExit(f"unknown operation {operation}")
     except OmniGraphError as error:

@@ -151,3 +151,14 @@ def test_a_cleaner_takes_nothing_from_a_paused_optimize_that_a_reader_could_miss
     assert names(uri) == sorted([*before, "other"])
     require_whole(uri)
     assert Graph.open(uri).cleanup_staging() == []
+
+
+def test_a_paused_delete_takes_nothing_from_a_branch_that_was_made_again(uri: str) -> None:
+    Graph.open(uri).mutate(ADD, n="old", branch="b")
+    with paused(uri, "delete_branch", Point.BRANCH_FORKS_DELETING) as writer:
+        other = Graph.open(uri)
+        other.create_branch("b")
+        other.mutate(ADD, n="new", branch="b")
+        resumed(writer)
+    assert names(uri, "b") == ["new", "root"]
+    require_whole(uri, "b")

@@ -14,7 +14,8 @@ from omnigraph import history
 from omnigraph.graph.arguments import moment_text, refuse_swallowed
 from omnigraph.history import Snapshot
 from omnigraph.language import Catalog, CompiledQuery, UnknownQuery, bind_params, compile_query, parse_queries
-from omnigraph.model.errors import BadRequest, Json
+from omnigraph.model.errors import BadRequest, Corrupt, HistoricalVersionReclaimed, Json
+from omnigraph.model.identifiers import MAIN
 from omnigraph.model.late_dataclass import dataclass
 from omnigraph.model.values import format_datetime
 from omnigraph.query import (
@@ -77,10 +78,22 @@ class Reader:
         self.engine = QueryEngine(storage, self._embedding_client)
 
     def query(self, schema: Callable[[], AcceptedSchema], read: Read) -> QueryResult:
-        return self.engine.run(self._request(schema, read))
+        request = self._request(schema, read)
+        try:
+            return self.engine.run(request)
+        except (Corrupt, HistoricalVersionReclaimed):
+            self._require_still(request.snapshot)
+            raise
 
     def explain(self, schema: Callable[[], AcceptedSchema], read: Read, *, analyze: bool) -> Explanation:
         return self.engine.explain(self._request(schema, read), analyze=analyze)
+
+    def _require_still(self, snapshot: Snapshot) -> None:
+        """Files that are missing are no damage if the graph or the branch was replaced while it was read."""
+        self._storage.manifest.load(MAIN)
+        for pin in snapshot.tables:
+            if pin.incarnation is not None:
+                self._storage.manifest.require(pin.incarnation)
 
     def _request(self, schema: Callable[[], AcceptedSchema], read: Read) -> ReadRequest:
         catalog = schema().catalog

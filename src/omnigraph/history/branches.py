@@ -24,7 +24,7 @@ from omnigraph.model.identifiers import (
     check_new_branch_name,
     normalize_branch,
 )
-from omnigraph.storage import MANIFEST, GraphStorage, HeadIs, LoadedManifest, Point, reach
+from omnigraph.storage import MANIFEST, GraphStorage, HeadIs, HeldLeases, LoadedManifest, Point, reach
 
 _log = logging.getLogger("omnigraph.history")
 
@@ -73,7 +73,7 @@ def delete_branch(
         storage.manifest.forget(name)
         reach(Point.BRANCH_DELETED)
         for location in forked:
-            _delete_fork(storage, location, name)
+            _delete_fork(storage, location, name, held)
 
 
 def _refuse_overlap(storage: GraphStorage, name: str) -> None:
@@ -101,10 +101,12 @@ def _refuse_dependants(storage: GraphStorage, name: str, *, forked: bool) -> Non
         raise BranchHasDependants(name, tuple(sorted(dependants)))
 
 
-def _delete_fork(storage: GraphStorage, location: str, name: str) -> None:
-    """Best effort: the branch is already gone, and a fork that nobody names is an orphan that clean-up removes."""
+def _delete_fork(storage: GraphStorage, location: str, name: str, held: HeldLeases) -> None:
+    """Best effort: the branch is already gone, and a fork that nobody names is an orphan that the next one of its name
+    removes. Whoever lost the lease stops here: the name may belong to another branch by now."""
     try:
         reach(Point.BRANCH_FORKS_DELETING)
+        held.check()
         storage.lineages.delete(location, name)
     except OmniGraphError as error:
         _log.warning("fork '%s' of %s stays behind: %s", name, location, error)

@@ -163,6 +163,12 @@ class ManifestStore:
         if self.identifier(incarnation.branch) != incarnation.identifier:
             raise BranchReplaced(incarnation.branch)
 
+    def require_still(self, loaded: LoadedManifest) -> None:
+        """Refuses a graph or a branch that was replaced since it was loaded: then missing files are no damage."""
+        self.load(MAIN)
+        if self.identifier(loaded.branch) != loaded.identifier:
+            raise BranchReplaced(loaded.branch)
+
     def ref(self, branch: str) -> BranchRef:
         found = self._objects.read(layout.branch_ref(layout.MANIFEST, branch))
         if found is None:
@@ -284,6 +290,14 @@ class ManifestStore:
                 self._warm[loaded.branch] = loaded
         return loaded
 
+    def _require_known_files(self) -> None:
+        """Forgets everything if what we know of another branch is not there any more: the folder was replaced, perhaps
+        by an older copy of the same graph, and tables that the branches share are not what they were either."""
+        with self._lock:
+            known = self._warm.get(MAIN) or next(iter(self._warm.values()), None)
+        if known is not None and self._versions.newest(self._path(known.branch), known.version, known.stamp) is None:
+            self._forget_all()
+
     def _forget_all(self) -> None:
         """A version that we know is gone or is another file: whatever lies here now, it is not what we remember."""
         with self._lock:
@@ -293,6 +307,8 @@ class ManifestStore:
     def _read(
         self, branch: str, identifier: BranchIdentifier, version: int | None, warm: LoadedManifest | None
     ) -> LoadedManifest:
+        if warm is None:
+            self._require_known_files()
         handle, stamp = self._open(branch, version)
         self._check_format(handle)
         fragments = {_fragment_name(fragment): fragment for fragment in handle.get_fragments()}

@@ -18,7 +18,9 @@ from omnigraph.model.errors import (
     BranchReplaced,
     CommitNotDurable,
     Conflict,
+    Corrupt,
     GraphReplaced,
+    HistoricalVersionReclaimed,
     Json,
     LeaseLost,
     LeaseTimeout,
@@ -306,9 +308,13 @@ def _attempt(
     if earlier is not None:
         return earlier
     _check_precondition(base.loaded, request)
-    changes = request.prepare(base)
-    refuse_foreign_ids(storage, base.pins(), base.schema.catalog, changes)
-    return _commit(storage, base, request, changes, held)
+    try:
+        changes = request.prepare(base)
+        refuse_foreign_ids(storage, base.pins(), base.schema.catalog, changes)
+        return _commit(storage, base, request, changes, held)
+    except (Corrupt, HistoricalVersionReclaimed):
+        storage.manifest.require_still(base.loaded)
+        raise
 
 
 def settle(storage: GraphStorage, branch: str) -> None:
