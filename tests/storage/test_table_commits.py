@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from omnigraph.graph import Graph
-from omnigraph.model.errors import Conflict, OmniGraphError, ReadSetChanged, TableDrift
+from omnigraph.model.errors import Conflict, OmniGraphError, ReadSetChanged
 from omnigraph.model.identifiers import TableKey
 from omnigraph.storage import (
     Compare,
@@ -88,9 +88,9 @@ def test_an_effect_on_a_table_that_moved_is_refused_before_it_is_tried(storage: 
     base = commit(storage, stage_append(table(storage), people(ann=1)))
     late = _effect(base, kind)
     commit(storage, stage_append(base, people(cid=3)))
-    with pytest.raises(TableDrift) as refused:
+    with pytest.raises(ReadSetChanged) as refused:
         storage.table_commits.commit(late)
-    assert "is at version 3 but the graph shows 2" in str(refused.value)
+    assert (refused.value.expected, refused.value.actual) == ("2", "3")
     assert storage.tables.head_version(base.pin) == 3
 
 
@@ -147,7 +147,7 @@ def test_a_process_that_dies_after_the_commit_leaves_a_version_that_the_next_one
     with armed(Point.TABLE_COMMITTED), pytest.raises(Exception, match="table"):
         storage.table_commits.commit(stage_append(base, people(ann=1)))
     assert storage.tables.head_version(BASE) == 2
-    with pytest.raises(TableDrift):
+    with pytest.raises(ReadSetChanged):
         storage.table_commits.commit(stage_append(base, people(bob=1)))
 
 

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 import pytest
@@ -16,6 +17,7 @@ from omnigraph.graph import Graph
 from omnigraph.model.errors import CommitNotDurable, OmniGraphError, SyncFailed
 from omnigraph.storage import durability
 from omnigraph.storage.failpoints import InjectedFault, Point, armed
+from omnigraph.storage.manifest import ManifestStore
 
 SCHEMA = "node Person { name: String @key  age: I32? }"
 ADD = "query add($n: String) { insert Person { name: $n } }"
@@ -139,4 +141,38 @@ def test_a_recovery_that_cannot_sync_reports_it_and_publishes_nothing(graph: Gra
     with failing(TABLE_VERSION), pytest.raises((OmniGraphError, InjectedFault)):
         Graph.open(graph.uri)
     assert names(graph) == ["dead", "root"]
+    require_whole(graph)
+
+
+def cut_short(pattern: str, folder: Path) -> None:
+    """As Lance leaves a file whose last write failed."""
+    found = [path for path in folder.rglob("*") if re.search(pattern, str(path))]
+    newest = max(found, key=lambda path: path.stat().st_ctime_ns)
+    newest.write_bytes(newest.read_bytes()[:-7])
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text"), [(TABLE_DATA, ADD), ("_deletions/", "query d($n: String) { delete Person where name = $n }")]
+)
+def test_a_file_that_was_not_written_to_its_end_is_never_named_by_a_version(
+    graph: Graph, pattern: str, text: str
+) -> None:
+    graph.load([b'{"type": "Person", "data": {"name": "%d"}}' % number for number in range(3)], mode="append")
+    with armed(Point.MUTATION_ARMED, lambda: cut_short(pattern, Path(graph.uri))), pytest.raises(SyncFailed):
+        graph.mutate(text, n="1" if pattern == "_deletions/" else "lost")
+    assert names(graph) == ["0", "1", "2", "root"]
+    require_whole(graph)
+
+
+def test_a_publish_whose_rows_were_not_written_to_their_end_is_not_made(graph: Graph) -> None:
+    stage = ManifestStore.stage
+
+    def staged(*given: Any) -> Any:
+        done = stage(*given)
+        cut_short(MANIFEST_DATA, Path(graph.uri))
+        return done
+
+    with patch.object(ManifestStore, "stage", staged), pytest.raises(OmniGraphError, match="bytes"):
+        graph.mutate(ADD, n="lost")
+    assert names(graph) == ["root"]
     require_whole(graph)

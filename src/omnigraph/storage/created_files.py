@@ -11,9 +11,12 @@ import stat
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from omnigraph.model.errors import SyncFailed
 from omnigraph.storage.durability import sync_files
 from omnigraph.storage.lance_session import Dataset, LanceOperation
 from omnigraph.storage.layout import manifest_file
+
+_ARROW_END = b"ARROW1"
 
 
 def sync_commit(after: Dataset, operation: Any) -> bool:
@@ -41,6 +44,62 @@ def _sync(after: Dataset, created: Iterable[str], first: int) -> None:
 def sync_operation(folder: str, operation: Any) -> None:
     """Syncs the files that an operation has staged for a table in this folder, before any version names them."""
     sync_files(_on_disk(os.path.join(folder, path) for path in files_of_operation(operation) or ()), folder)
+
+
+def require_whole(folder: str, operation: Any) -> None:
+    """Refuses files that an operation staged and that are shorter than it says.
+
+    Lance does not always notice that the last write to a local file failed, as on a full or broken disk. Once a version
+    names such a file, nothing can be read any more: so it is looked at before.
+    """
+    fragments, touched = _fragments_of(operation)
+    require_whole_fragments(folder, fragments)
+    for fragment in (*fragments, *touched):
+        for path in _deletions_of_fragment(fragment):
+            _require_end(os.path.join(folder, path))
+
+
+def require_whole_fragments(folder: str, fragments: Iterable[Any]) -> None:
+    for fragment in fragments:
+        for file in fragment.files:
+            _require_size(os.path.join(folder, "data", file._path), file.file_size_bytes)
+
+
+def _require_size(path: str, size: int | None) -> None:
+    try:
+        found = os.stat(path).st_size
+    except FileNotFoundError:
+        return  # of a fragment that another lineage wrote
+    if size and found != size:
+        raise SyncFailed(path, f"it has {found} of {size} bytes")
+
+
+def _require_end(path: str) -> None:
+    try:
+        with open(path, "rb") as file:
+            file.seek(0, os.SEEK_END)
+            size = file.tell()
+            file.seek(max(0, size - len(_ARROW_END)))
+            end = file.read()
+    except FileNotFoundError:
+        return
+    if size == 0 or (path.endswith(".arrow") and end != _ARROW_END):
+        raise SyncFailed(path, "it was not written to its end")
+
+
+def _fragments_of(operation: Any) -> tuple[list[Any], list[Any]]:
+    """The new fragments of an operation, and those that got a new deletion vector."""
+    match operation:
+        case LanceOperation.Append() | LanceOperation.Overwrite():
+            return list(operation.fragments), []
+        case LanceOperation.Update():
+            return list(operation.new_fragments), list(operation.updated_fragments)
+        case LanceOperation.Delete():
+            return [], list(operation.updated_fragments)
+        case LanceOperation.Rewrite():
+            return [fragment for group in operation.groups for fragment in group.new_fragments], []
+        case _:
+            return [], []
 
 
 def files_of_operation(operation: Any) -> list[str] | None:

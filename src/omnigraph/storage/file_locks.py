@@ -11,6 +11,7 @@ import fcntl
 import os
 import threading
 import weakref
+from contextlib import suppress
 
 _forking = threading.Lock()
 """Held while a file is opened and put on record, and while the process forks: no child has a file that is not on it."""
@@ -53,7 +54,8 @@ class FileLock:
     def close(self) -> None:
         descriptor, self._descriptor = self._descriptor, -1
         if descriptor >= 0:
-            os.close(descriptor)
+            with suppress(OSError):  # the file is closed whatever the call says, and there is nothing to lose in it
+                os.close(descriptor)
 
     def __del__(self) -> None:
         self.close()

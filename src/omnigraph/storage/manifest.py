@@ -30,11 +30,11 @@ from omnigraph.model.format_version import INTERNAL_SCHEMA_VERSION
 from omnigraph.model.identifiers import MAIN, SCHEMA_APPLY_LOCK
 from omnigraph.model.late_dataclass import dataclass
 from omnigraph.storage import layout
-from omnigraph.storage.created_files import sync_commit, sync_version
+from omnigraph.storage.created_files import require_whole, require_whole_fragments, sync_commit, sync_version
 from omnigraph.storage.durability import Durability
 from omnigraph.storage.failpoints import Point, reach
 from omnigraph.storage.lance_errors import Fault, classify, translate, translated
-from omnigraph.storage.lance_session import Dataset, Handles
+from omnigraph.storage.lance_session import Compaction, Dataset, Handles
 from omnigraph.storage.manifest_rows import READ_COLUMNS, STAMP_KEY, ManifestRow, decode
 from omnigraph.storage.manifest_state import BranchIdentifier, Incarnation, ManifestState, fold_rows
 from omnigraph.storage.manifest_writes import (
@@ -233,6 +233,8 @@ class ManifestStore:
         return loaded
 
     def _swap(self, base: LoadedManifest, rows: Sequence[ManifestRow], staged: StagedSwap) -> LoadedManifest:
+        if self._root.is_local:
+            require_whole(self._root.join(self._path(base.branch)), staged.created)
         swapped = swap_head(base.handle, staged, self._root.lance_options)
         self._sync(base.handle, swapped.handle, staged.created)
         if swapped.handle.version != base.version + 1:
@@ -261,7 +263,14 @@ class ManifestStore:
         handle = copy.copy(base.handle)
         with translated(self._root.join(self._path(base.branch))):
             target = max(COMPACTED_ROWS_MIN, int(handle.count_rows()) // COMPACTED_FRAGMENTS)
-            handle.optimize.compact_files(target_rows_per_fragment=target)
+            rewritten = [
+                task.execute(handle) for task in Compaction.plan(handle, {"target_rows_per_fragment": target}).tasks
+            ]
+            if self._root.is_local:
+                folder = self._root.join(self._path(base.branch))
+                for each in rewritten:
+                    require_whole_fragments(folder, each.new_fragments)
+            Compaction.commit(handle, rewritten)
         self._sync(base.handle, handle)
         reach(Point.MANIFEST_COMPACTED)
         stamp = self._stamp_of(base.branch, handle)

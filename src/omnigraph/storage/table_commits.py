@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from omnigraph.model.errors import Conflict, ReadSetChanged, TableDrift
+from omnigraph.model.errors import Conflict, ReadSetChanged
 from omnigraph.storage import layout
-from omnigraph.storage.created_files import sync_commit, sync_version
+from omnigraph.storage.created_files import require_whole, sync_commit, sync_version
 from omnigraph.storage.durability import Durability
 from omnigraph.storage.failpoints import Point, reach
 from omnigraph.storage.lance_errors import Fault, classify, translate, translated, without_panics
@@ -49,6 +49,8 @@ class TableCommits:
         handle = self._tables.open(pin).handle
         self._require_head_at_pin(effect)
         options = self._root.lance_options
+        if self._root.is_local:
+            require_whole(uri, effect.transaction.operation)
         reach(Point.TABLE_COMMITTING)
         try:
             with without_panics():
@@ -72,9 +74,7 @@ class TableCommits:
     def _require_head_at_pin(self, effect: StagedEffect) -> None:
         newest = self._tables.head_version(effect.pin)
         if newest > effect.pin.version:
-            raise TableDrift(
-                f"table '{effect.pin.table_key}' is at version {newest} but the graph shows {effect.pin.version}"
-            )
+            raise ReadSetChanged(f"table_version:{effect.pin.table_key}", str(effect.pin.version), str(newest))
 
     def _prove_ours(self, effect: StagedEffect, new: Any) -> None:
         """A version is made by one commit alone: if ours made pin + 1, then nothing lies between it and the pin."""

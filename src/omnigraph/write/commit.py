@@ -57,6 +57,7 @@ from omnigraph.storage import (
 )
 from omnigraph.storage.failpoints import InjectedFault
 from omnigraph.storage.publish import rows_of
+from omnigraph.storage.table_commits import StaleEffect
 from omnigraph.write.changes import ChangeSet
 from omnigraph.write.composite_keys import refuse_foreign_ids
 from omnigraph.write.effects import stage
@@ -620,7 +621,9 @@ def _resolve_own(
         raise RecoveryRequired(work.sidecar.operation_id, reason) from error
     if resolution.outcome in ("rolled_forward", "already_visible") and resolution.commit is not None:
         return Receipt(resolution.commit)
-    if isinstance(error, ReadSetChanged) and error.member.startswith("table_version:"):
+    if isinstance(error, StaleEffect) or (
+        isinstance(error, ReadSetChanged) and error.member.startswith("table_version:")
+    ):
         raise _moved_on(storage, base) from error  # a late version of another writer was taken back with ours
     raise error
 

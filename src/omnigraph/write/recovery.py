@@ -115,6 +115,14 @@ def _why_not(situation: Situation) -> str:
     raise AssertionError("only these two states abort")
 
 
+def is_late(storage: GraphStorage, loaded: LoadedManifest, pin: TablePin) -> bool:
+    """True when every version above the pin was made for a graph commit that never came, or restores the pin."""
+    head = storage.tables.head_version(pin)
+    above = lineage_versions(storage, pin.location, pin.lineage, pin.version + 1, head)
+    abandoned = abandoned_among(above, loaded.state)
+    return bool(above) and all(each.version in abandoned or each.restores == pin.version for each in above)
+
+
 def take_back_late(storage: GraphStorage, loaded: LoadedManifest, pin: TablePin, fence: Fence) -> bool:
     """Takes back versions of a table that landed after their writer had lost its lease and its sidecar was resolved.
 
@@ -122,12 +130,9 @@ def take_back_late(storage: GraphStorage, loaded: LoadedManifest, pin: TablePin,
     on top again. The intent is written down again for that, for a head that never was, so that a death in between is
     resolved in the same way. The caller holds the branch's lease.
     """
-    head = storage.tables.head_version(pin)
-    above = lineage_versions(storage, pin.location, pin.lineage, pin.version + 1, head)
-    abandoned = abandoned_among(above, loaded.state)
-    if not above or any(each.version not in abandoned and each.restores != pin.version for each in above):
+    if not is_late(storage, loaded, pin):
         return False
-    first = above[0]
+    (first,) = lineage_versions(storage, pin.location, pin.lineage, pin.version + 1, pin.version + 1)
     intent = SidecarPin(
         table_key=str(pin.table_key),
         table_path=storage.root.join(pin.location),

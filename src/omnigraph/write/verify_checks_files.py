@@ -10,6 +10,7 @@ from omnigraph.model.identifiers import MAIN, SCHEMA_APPLY_LOCK
 from omnigraph.model.late_dataclass import dataclass
 from omnigraph.storage import MANIFEST, GraphCommit, GraphStorage, LoadedManifest, ManifestState, TablePin, layout
 from omnigraph.storage.inspection import fork_pin, manifest_faults, table_faults
+from omnigraph.write.recovery import is_late
 from omnigraph.write.sidecars import SidecarUnreadable, read_sidecar
 from omnigraph.write.verify_report import Finding
 
@@ -96,6 +97,8 @@ def check_drift(storage: GraphStorage, loaded: LoadedManifest, covered: Collecti
         moved = f"its newest version is {head}, published is {pin.version}"
         if (str(pin.table_key), pin.lineage) in covered:
             yield Finding("info", "covered_drift", describe(pin), f"{moved}; a pending recovery covers it")
+        elif is_late(storage, loaded, pin):
+            yield Finding("info", "late_version", describe(pin), f"{moved}; the next write to it takes that back")
         else:
             yield Finding("error", "uncovered_drift", describe(pin), f"{moved}, and no recovery sidecar covers it")
 
