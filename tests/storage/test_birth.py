@@ -178,3 +178,15 @@ def test_leftover_tables_of_another_schema_are_never_overwritten(tmp_path: Path)
         Graph.init(uri, SCHEMA.replace("age: I32?", "age: I64?"), force=True)
     with pytest.raises(GraphNotFound):
         Graph.open(uri)
+
+
+@pytest.mark.parametrize("place", ["__manifest", "nodes/40d76f1f51639ec0"])
+def test_force_finishes_an_init_that_died_in_the_middle_of_making_a_table(tmp_path: Path, place: str) -> None:
+    uri = tmp_path / "g"
+    _killed_init(str(uri), Point.INIT_CONTRACT_WRITTEN)
+    for name in ("data/half.lance", "_transactions/0-x.txn", "_versions/18446744073709551614.manifest#1"):
+        (uri / place / name).parent.mkdir(parents=True, exist_ok=True)
+        (uri / place / name).write_bytes(b"half")
+    graph = Graph.init(str(uri), SCHEMA, force=True)
+    assert graph.verify().ok
+    assert Graph.open(str(uri)).schema_source == SCHEMA

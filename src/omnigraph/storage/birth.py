@@ -67,10 +67,15 @@ def create_graph(storage: GraphStorage, schema: CompiledSchema, *, force: bool =
 
 def _refuse_used_root(storage: GraphStorage, force: bool) -> None:
     uri = storage.root.uri
-    if storage.objects.has_any(layout.MANIFEST):
+    if _has_version(storage, layout.MANIFEST):
         raise AlreadyInitialized(uri)
     if not force and any(storage.objects.exists(name) for name in layout.SCHEMA_FILES):
         raise AlreadyInitialized(uri)
+
+
+def _has_version(storage: GraphStorage, location: str) -> bool:
+    """True when a dataset exists. Files without a version are what an init left that died while it made one."""
+    return any(name.endswith(".manifest") for name in storage.objects.list_names(f"{location}/_versions"))
 
 
 def _make_root(storage: GraphStorage) -> None:
@@ -176,7 +181,7 @@ def _table_rows(storage: GraphStorage, schema: CompiledSchema) -> Iterator[Manif
 
 def _create_empty_table(storage: GraphStorage, location: str, schema: pa.Schema) -> None:
     """A table at version 1 with no rows; one that an unfinished init left in exactly that state is taken over."""
-    if storage.objects.has_any(location):
+    if _has_version(storage, location):
         with translated(storage.root.join(location)):
             leftover = storage.handles.open_for_change(location)
         if leftover.version != 1 or leftover.count_rows() != 0 or not leftover.schema.equals(schema):
@@ -191,6 +196,8 @@ def _create_empty_table(storage: GraphStorage, location: str, schema: pa.Schema)
 def _create_exclusive(storage: GraphStorage, location: str, rows: pa.Table) -> Dataset:
     """Creates a dataset; of several creators one wins. `write_dataset(mode="create")` would let several win."""
     uri, options = storage.root.join(location), storage.root.lance_options
+    if storage.objects.has_any(location) and not _has_version(storage, location):
+        storage.objects.delete_tree(location)
     try:
         transaction = write_fragments(
             rows,
