@@ -18,7 +18,8 @@ test: setup  ## every test
 fuzz: setup  ## new random programs for both languages, one minute
 	@$(RUN) tools/fuzz.py --seconds 60
 
-soak: setup  ## random histories of a graph against its model, until you stop it
+soak: setup  ## random histories of a graph against its model: of many processes, then of one until you stop it
+	@PYTHONPATH=tests $(RUN) -m company.soak
 	@HYPOTHESIS_PROFILE=soak $(RUN) -m pytest tests/write/test_model.py -q --timeout 0
 
 soak-queries: setup  ## random queries over random graphs against the oracle, until you stop it
