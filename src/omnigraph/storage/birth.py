@@ -135,8 +135,10 @@ def _create_datasets(storage: GraphStorage, schema: CompiledSchema) -> GraphComm
         if _was_born(storage, genesis):
             return genesis
         raise
-    except SyncFailed:
-        raise  # whether the graph is there or not: it is not durable, so nobody may rely on it
+    except SyncFailed as error:  # what is there is not durable, so nobody may rely on it
+        if _was_born(storage, genesis):
+            raise InitializationIndeterminate(storage.root.uri, str(error)) from error
+        raise
     except OmniGraphError as error:
         if _was_born(storage, genesis):
             return genesis

@@ -70,6 +70,8 @@ def _require_size(path: str, size: int | None) -> None:
         found = os.stat(path).st_size
     except FileNotFoundError:
         return  # of a fragment that another lineage wrote
+    except OSError as error:
+        raise SyncFailed(path, error.strerror or str(error)) from error
     if size and found != size:
         raise SyncFailed(path, f"it has {found} of {size} bytes")
 
@@ -83,6 +85,8 @@ def _require_end(path: str) -> None:
             end = file.read()
     except FileNotFoundError:
         return
+    except OSError as error:
+        raise SyncFailed(path, error.strerror or str(error)) from error
     if size == 0 or (path.endswith(".arrow") and end != _ARROW_END):
         raise SyncFailed(path, "it was not written to its end")
 

@@ -6,6 +6,7 @@ without a ref is garbage and may be removed.
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from omnigraph.model.errors import BranchExists, BranchHasDependants, SyncFailed
+from omnigraph.model.errors import BranchExists, BranchHasDependants, OmniGraphError, SyncFailed
 from omnigraph.storage import layout
 from omnigraph.storage.durability import Durability, sync_files
 from omnigraph.storage.failpoints import Point, reach
@@ -22,6 +23,7 @@ from omnigraph.storage.lance_session import Handles
 from omnigraph.storage.objects import ObjectStore
 from omnigraph.storage.root import Root
 
+_log = logging.getLogger("omnigraph.storage")
 _PARTS = frozenset({"_versions", "_transactions", "_deletions", "_indices", "data"})
 """The folders of a lineage's tree."""
 
@@ -52,11 +54,15 @@ class Lineages:
         if self.exists(location, name):
             raise BranchExists(name, name)
         self._reclaim(location, name)
-        uri = self._root.join(location)
-        with translated(uri), self._without_stray_folder(location):
-            base = self._handles.open_for_change(location)
-            reference: Any = version if source is None else (source, version)
-            base.create_branch(name, reference=reference)
+        try:
+            with translated(self._root.join(location)), self._without_stray_folder(location):
+                base = self._handles.open_for_change(location)
+                reference: Any = version if source is None else (source, version)
+                base.create_branch(name, reference=reference)
+        except OmniGraphError as error:
+            if not self.exists(location, name):
+                raise
+            _log.warning("lineage '%s' of %s was made, although the engine failed: %s", name, location, error)
         try:
             self.settle(location, name, version)
         except SyncFailed:
@@ -78,8 +84,9 @@ class Lineages:
                     raise BranchHasDependants(name, tuple(self._children(location, name))) from error
                 case Fault.MISSING:
                     return False
-                case _:
+                case _ if self.exists(location, name):
                     raise translate(error, uri) from error
+            _log.warning("lineage '%s' of %s is deleted, some of its files are not: %s", name, location, error)
         self._handles.forget(layout.branch_tree(location, name))
         return True
 
