@@ -4,7 +4,7 @@ RUN := .venv/bin/python
 TESTS ?= tests
 WORKERS ?= 2
 
-.PHONY: demo test fuzz soak soak-queries check format bench lock setup clean
+.PHONY: demo test fuzz soak soak-queries soak-faults check format bench lock setup clean
 
 setup:
 	@$(PYTHON) tools/bootstrap.py
@@ -24,6 +24,10 @@ soak: setup  ## random histories of a graph against its model: of many processes
 
 soak-queries: setup  ## random queries over random graphs against the oracle, until you stop it
 	@PYTHONPATH=tests $(RUN) -m query.differential.soak
+
+soak-faults: setup  ## every fault at every call of every operation, on disk and on S3; FAULTS="--every 10" for a part
+	@status=0; for storage in local s3; do \
+	  PYTHONPATH=tests $(RUN) -m faults.soak --storage $$storage $(FAULTS) || status=1; done; exit $$status
 
 check: setup  ## format, lint, types, import contracts
 	@$(RUN) -m ruff format --check src tests tools bench demo

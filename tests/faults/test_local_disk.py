@@ -1,0 +1,35 @@
+"""Whatever file-system call fails, and in whatever way: what was acknowledged is there, what was refused is not, or the
+error says that it may be; nobody sees half of it, and everybody goes on.
+
+Here are some of the calls; `make soak-faults` tries all of them.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from faults.local_disk import LocalBench
+from faults.plan import LOCAL_WAYS, assert_none, each, sample
+from support.fault_operations import OPERATIONS
+
+DECISIVE = ("fsync", "rename", "link", "linkat", "write")
+ONE_TABLE = "insert"
+OTHERS = [name for name in OPERATIONS if name not in (ONE_TABLE, "load_spark")]
+ROTATING = [LOCAL_WAYS[way] for way in ("error", "stop", "error-after", "gone", "torn", "stays-full", "read-error")]
+PLACES_EACH = 5
+
+
+@pytest.mark.parametrize("way", ["error", "error-after"])
+def test_an_insert_is_whole_or_absent_whichever_write_sync_or_rename_fails(local_bench: LocalBench, way: str) -> None:
+    assert_none(each(local_bench, OPERATIONS[ONE_TABLE], LOCAL_WAYS[way], lambda call: call.name in DECISIVE))
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_every_operation_is_whole_or_absent_whatever_call_fails(local_bench: LocalBench, name: str) -> None:
+    assert_none(sample(local_bench, OPERATIONS[name], ROTATING, PLACES_EACH, OTHERS.index(name)))
+
+
+@pytest.mark.parametrize("name", ["insert_several", "delete_branch", "init"])
+def test_a_process_that_dies_at_a_call_leaves_all_or_nothing(local_bench: LocalBench, name: str) -> None:
+    deaths = [LOCAL_WAYS["kill"], LOCAL_WAYS["kill-after"]]
+    assert_none(sample(local_bench, OPERATIONS[name], deaths, 2, len(name)))

@@ -1,0 +1,34 @@
+"""Whatever request to the store fails, however often, and in whatever way: the same promises as on a local disk.
+
+A request that is held until another writer has taken the branch over arrives late, and must not do any harm then.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from faults.object_store import StoreBench
+from faults.plan import STORE_WAYS, assert_none, each, sample
+from support.fault_operations import OPERATIONS
+from support.fault_shim import Call
+
+pytestmark = pytest.mark.s3
+TRIED = ["insert", "delete_several", "load_new_branch", "create_branch", "delete_branch", "recover_forward", "init"]
+ROTATING = [
+    STORE_WAYS[way] for way in ("held", "refused-often", "lost-often", "lost", "busy-often", "cut-often", "closed")
+]
+PLACES_EACH = 2
+
+
+def _is_decisive(call: Call) -> bool:
+    """The intent, a table's new version, the publish."""
+    return call.name == "PUT" and ("__recovery/" in call.path or call.path.endswith(".manifest"))
+
+
+def test_a_write_that_arrives_after_its_lease_was_taken_over_harms_nobody(store_bench: StoreBench) -> None:
+    assert_none(each(store_bench, OPERATIONS["insert"], STORE_WAYS["held"], _is_decisive))
+
+
+@pytest.mark.parametrize("name", TRIED)
+def test_every_operation_is_whole_or_absent_whatever_request_fails(store_bench: StoreBench, name: str) -> None:
+    assert_none(sample(store_bench, OPERATIONS[name], ROTATING, PLACES_EACH, TRIED.index(name)))
