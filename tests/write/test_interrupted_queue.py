@@ -6,6 +6,7 @@ Ctrl-C is raised at every place in the queue and in the locks where the interpre
 from __future__ import annotations
 
 import dis
+import gc
 import sys
 import threading
 from collections.abc import Callable
@@ -61,9 +62,14 @@ def interrupted(write: Callable[[], object], n: int) -> bool:
     return interrupt.left <= 0
 
 
-def test_an_interrupt_at_any_place_in_the_queue_leaves_the_branch_free(tmp_path: Path) -> None:
+def test_an_interrupt_at_any_place_in_the_queue_leaves_the_branch_free(
+    tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
     graph = Graph.init(str(tmp_path / "g"), "node Person { name: String @key }", durability="os")
     graph.mutate(ADD, n="warm")
+    gc.collect()
+    gc.disable()  # nothing may wait for a collection of garbage
+    request.addfinalizer(gc.enable)
     n, acknowledged = 1, {"warm"}
     while interrupted(partial(graph.mutate, ADD, {"n": f"interrupted-{n}"}), n):
         with graph._storage.leases.hold("main", wait_s=0):  # nobody of this process holds it …

@@ -11,7 +11,6 @@ import fcntl
 import os
 import threading
 import weakref
-from contextlib import suppress
 
 _forking = threading.Lock()
 """Held while a file is opened and put on record, and while the process forks: no child has a file that is not on it."""
@@ -54,8 +53,10 @@ class FileLock:
     def close(self) -> None:
         descriptor, self._descriptor = self._descriptor, -1
         if descriptor >= 0:
-            with suppress(OSError):  # the file is closed whatever the call says, and there is nothing to lose in it
+            try:  # noqa: SIM105 - no call lies between here and the last line, so an interrupt cannot come in between
                 os.close(descriptor)
+            except OSError:
+                pass  # the file is closed whatever the call says, and there is nothing to lose in it
 
     def __del__(self) -> None:
         self.close()
