@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from faults.case import Case, Rehearsal
 from faults.children import Child
-from faults.judging import Answer, is_typed, judge_state, marks, of_error, state_of, unmarked
+from faults.judging import Answer, is_typed, judge_each, judge_state, marks, of_error, state_of, unmarked
 from support.fault_operations import Content
 from support.fault_shim import FAILING
 
@@ -27,11 +28,15 @@ class Aftermath:
         self._performer = performer
         self.findings: list[str] = []
         self.state = "unknown"
+        self._is_silent = False
         if performed is None:
             self.outcome = "killed"
         else:
+            errors = [error["type"] for error in performed.get("each", {}).values() if error is not None]
             warned = f", with a warning: {performed['warnings'][0]}"[:300] if performed.get("warnings") else ""
-            self.outcome = of_error(performed) or f"acknowledged{warned}"
+            others = f", all but {errors}" if errors else ""
+            self.outcome = of_error(performed) or f"acknowledged{others}{warned}"
+            self._is_silent = self.outcome == "acknowledged"
 
     def look(self) -> None:
         self._check_answers()
@@ -52,11 +57,19 @@ class Aftermath:
         for answer, who in ((self._performed, ""), (self._case.meanwhile, "the other writer: ")):
             if answer is not None and not is_typed(answer):
                 self.findings.append(f"{who}raw {of_error(answer)}\n{_indented(answer['error']['where'])}")
-        performed = self._performed
-        silently = performed is not None and "error" not in performed and not performed.get("warnings")
-        name, _, path = self._case.hit.partition(" ")
-        if silently and self._case.fault.way in FAILING and name in SYNCS and not path.startswith(NOT_PART_OF_A_COMMIT):
-            self.findings.append(f"acknowledged although '{path}' could not be synced")
+        if self._is_silent and self._is_unsynced():
+            self.findings.append(f"acknowledged although it could not be synced: {self._case.hit}")
+
+    def _is_unsynced(self) -> bool:
+        """True when a sync failed of something that is still there. A folder may be synced again, a file may not: the
+        system may have dropped what it could not write."""
+        case = self._case
+        name, _, path = case.hit.partition(" ")
+        if case.fault.way not in FAILING or name not in SYNCS or path.startswith(NOT_PART_OF_A_COMMIT):
+            return False
+        full = os.path.join(case.uri, path)
+        again = any(call.name in SYNCS and call.path == path for call in case.calls[case.fault.nth :])
+        return not (os.path.isdir(full) and again) if os.path.exists(full) else False
 
     def _judge(self, content: Content, who: str, *, may_wait: bool) -> None:
         case = self._case
@@ -67,11 +80,19 @@ class Aftermath:
         if case.operation.settles and may_wait and self.state != "between":
             return  # whoever opens it for writing brings it about
         performed = KILLED if self._performed is None else self._performed
+        if case.operation.several:
+            self.findings += [f"{who}{wrong}" for wrong in judge_each(performed, content, case.rehearsal.after)]
+            self._check_meanwhile(content)
+            return
         wrong = judge_state(performed, self.state, same=case.rehearsal.shows_nothing or case.operation.settles)
         if wrong is not None:
             self.findings.append(f"{who}{wrong}" + _difference(content, case.rehearsal, self.state))
-        if case.meanwhile is not None and "error" not in case.meanwhile:
-            self._check_mark(content, "MarkMeanwhile", case.meanwhile["content"])
+        self._check_meanwhile(content)
+
+    def _check_meanwhile(self, content: Content) -> None:
+        told = self._case.meanwhile
+        if told is not None and "error" not in told:
+            self._check_mark(content, "MarkMeanwhile", told["content"])
 
     def _check_commit(self, commits: dict[str, list[str]]) -> None:
         commit = None if self._performed is None else self._performed.get("commit")
@@ -88,7 +109,7 @@ class Aftermath:
 
     def _go_on(self, *, is_there: bool) -> None:
         case = self._case
-        if not is_there and not case.operation.settles:
+        if not is_there and not (case.operation.settles or case.operation.several):
             again = self._asked("repeat", "the same once more, elsewhere", operation=case.operation.name, uri=case.uri)
             if again is not None and unmarked(again["content"]) != case.rehearsal.after:
                 self.findings.append("the same once more, elsewhere, does not bring about what it should")

@@ -73,6 +73,7 @@ class Bench(ABC):
         self._arm(case.uri, case.fault)
         performed = self._performed(case)
         calls = self._disarm()
+        case.calls = tuple(calls)
         case.hit = str(calls[case.fault.nth - 1]) if case.fault.nth <= len(calls) else "the end"
         self._cut_power(case, calls)
         aftermath = Aftermath(case, performed, self._checker, None if case.fault.is_deadly else self._performer)

@@ -66,6 +66,7 @@ class Case:
     rehearsal: Rehearsal
     uri: str
     hit: str = "not reached"
+    calls: tuple[Call, ...] = ()
     meanwhile: Answer | None = field(default=None)
     """What another writer was told while the operation was stopped or held."""
 

@@ -69,3 +69,17 @@ def judge_state(performed: Answer, state: str, *, same: bool) -> str | None:
     if state == "after" and not same and not admits(performed):
         return f"there, although the error does not say so: {of_error(performed)}"
     return None
+
+
+def judge_each(performed: Answer, content: Content, after: Content) -> list[str]:
+    """Of several writes at once, each is there or not, as it was told. One that died with its process may be either."""
+    wrong = []
+    for name, error in performed.get("each", {}).items():
+        found, wanted = marks(content, name)["main"], marks(after, name)["main"]
+        told = {} if error is None else {"error": error}
+        if found not in (0, wanted):
+            wrong.append(f"half of {name} is there")
+        finding = judge_state(told, "after" if found else "before", same=False)
+        wrong += [f"{name}: {finding}"] if finding is not None else []
+        wrong += [f"{name}: raw {of_error(told)}"] if not is_typed(told) else []
+    return wrong

@@ -10,6 +10,7 @@ import gc
 import json
 import os
 import sys
+import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator
@@ -32,6 +33,7 @@ edge Knows: Person -> Person { since: Date? }
 edge WorksAt: Person -> Company
 """
 BRANCH, NEW_BRANCH = "draft", "new"
+QUEUED = ("Ann", "Ben", "Cleo", "Dov")
 CHECK_WAIT_S = 8.0
 """How long the checking process waits for a lease: whoever failed must not keep it, beyond the term of one on S3."""
 LEASE_TTL_VARIABLE = "FAULT_LEASE_TTL_S"
@@ -59,6 +61,8 @@ class Operation:
     """False when the operation opens or makes the graph."""
     settles: bool = False
     """True when whoever opens the graph next brings the same about."""
+    several: bool = False
+    """True when it is several writes, each of which happens or does not."""
     halfway: Callable[[Content], Content] | None = None
     """A state in between that a death may leave, and an error if it says so; the same again leads from there on."""
     otherwise: Perform | None = None
@@ -98,6 +102,26 @@ def _load(*, branch: str | None = None, base: str | None = None, engine: Any = "
         return {"commit": result.commit_id, "warnings": list(result.warnings)}
 
     return perform
+
+
+def _queue(graph: Graph | None, _uri: str) -> dict[str, Any]:
+    """Several writers at once: one at work, the next one armed, others behind it."""
+    assert graph is not None
+    answers: dict[str, Any] = {}
+
+    def write(name: str) -> None:
+        try:
+            graph.mutate(MARK, n=name)
+            answers[name] = None
+        except BaseException as error:  # as below: whatever came out
+            answers[name] = _described(error)
+
+    threads = [threading.Thread(target=write, args=(name,)) for name in QUEUED]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return {"each": answers}
 
 
 def _create(graph: Graph | None, _uri: str) -> dict[str, Any]:
@@ -188,6 +212,7 @@ OPERATIONS = {
         ),
         Operation("first_on_branch", _mutation(_SEVERAL, BRANCH), prepare=_branched),
         Operation("second_on_branch", _mutation(_SEVERAL, BRANCH), prepare=_written_branch),
+        Operation("queue", _queue, several=True),
         Operation("load", _load()),
         Operation("load_overwrite", _load(mode="overwrite")),
         Operation("load_new_branch", _load(branch=NEW_BRANCH, base="main"), halfway=_branch_alone),
