@@ -382,11 +382,9 @@ class Run:
         if pause.disturbed:
             allowed |= MOVED_ON | REPLACED | BUSY
             allowed |= frozenset() if self.is_local else UNCERTAIN
-            if pause.step["act"] == "upkeep" and not self.is_local:
-                allowed |= {"Corrupt"}  # what it had staged was cleaned up as a dead one's
         replaced = pause.epoch != pause.place.epoch
         if replaced or pause.place.branches.get(pause.branch) is not pause.known:
-            allowed |= UNCERTAIN | {"Corrupt"}
+            allowed |= UNCERTAIN | {"Unreachable"}  # its files are gone
         if replaced and pause.was_done and "error" not in answer:
             return  # it happened, in a graph that is gone
         if pause.step["act"] == "write":

@@ -275,6 +275,7 @@ def shorten_leases() -> None:
 
 
 def main() -> int:
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # also where whoever started us ignores it
     shorten_leases()
     worker = Worker()
     for line in iter(sys.stdin.readline, ""):

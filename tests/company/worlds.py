@@ -22,15 +22,7 @@ MOVED_ON = frozenset({"ReadSetChanged", "RowLevelCasContention", "ExpectedVersio
 """Somebody else was first; nothing was written."""
 BUSY = frozenset({"LeaseTimeout"})
 REPLACED = frozenset(
-    {
-        "GraphReplaced",
-        "GraphNotFound",
-        "SchemaContractMissing",
-        "HistoricalVersionReclaimed",
-        "BranchReplaced",
-        "BranchNotFound",
-        "LeaseLost",
-    }
+    {"GraphReplaced", "GraphNotFound", "SchemaContractMissing", "BranchReplaced", "BranchNotFound", "LeaseLost"}
 )
 """What a handle may say of a graph or a branch that was taken away from under it; nothing was written."""
 NOBODY: frozenset[str] = frozenset()
