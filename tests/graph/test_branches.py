@@ -265,3 +265,24 @@ def test_the_longest_name_that_a_branch_may_have_works(graph: Graph) -> None:
     write_pair(open_storage(graph.uri, durability="os"), branch=name)
     assert Graph.open(graph.uri, durability="os").snapshot(name).commit is not None
     graph.delete_branch(name)
+
+
+class _Death(BaseException):
+    """Not an Exception: a dead process runs no clean-up."""
+
+
+def _die() -> None:
+    raise _Death
+
+
+def test_a_branch_can_be_written_again_although_the_delete_of_one_cut_from_it_died(graph: Graph) -> None:
+    graph.create_branch("c")
+    write_pair(open_storage(graph.uri, durability="os"), branch="c")
+    graph.create_branch("b", source="c")
+    write_pair(open_storage(graph.uri, durability="os"), branch="b")
+    with armed(Point.BRANCH_FORKS_DELETING, _die), pytest.raises(_Death):
+        graph.delete_branch("b")
+    graph.delete_branch("c")
+    graph.create_branch("c")
+    graph.load([b'{"type": "Person", "data": {"name": "again"}}'], mode="merge", branch="c")
+    assert b"again" in b"".join(graph.export("c"))

@@ -20,7 +20,7 @@ from lance.commit import CommitConflictError
 from lance.fragment import write_fragments
 from lance.optimize import Compaction
 
-from omnigraph.storage.lance_errors import _TEXTS, EnginePanic, Fault, classify, without_panics
+from omnigraph.storage.lance_errors import _TEXTS, EnginePanic, Fault, classify, translated, without_panics
 from omnigraph.storage.root import parse_root
 from support.s3_server import S3Server
 
@@ -375,3 +375,15 @@ def test_a_late_creation_and_a_missing_version_read_the_same_on_s3(s3: S3Server,
         with pytest.raises(ValueError, match="was not found") as missing:
             lance.dataset(uri if version else f"{uri}-none", version=version, storage_options=options)
         assert classify(missing.value) is Fault.MISSING
+
+
+def test_an_interrupt_while_lance_reads_from_python_is_raised_as_an_interrupt(tmp_path: Path) -> None:
+    """Lance reports it as an error of its own, with the name of what Python raised."""
+    schema = pa.schema([("id", pa.string())])
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        yield pa.record_batch([["a"]], schema=schema)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt), translated(str(tmp_path)):
+        lance.write_dataset(pa.RecordBatchReader.from_batches(schema, batches()), str(tmp_path / "t"))

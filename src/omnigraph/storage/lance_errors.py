@@ -63,6 +63,7 @@ _TEXTS: tuple[tuple[str, Fault], ...] = (
 )
 
 
+_INTERRUPT = "KeyboardInterrupt"
 _SOURCE_POSITION = re.compile(r",? ?[\w./-]+\.rs:\d+(:\d+)?")
 
 
@@ -83,7 +84,13 @@ def brief(error: BaseException) -> str:
 
 
 def translate(error: BaseException, path: str) -> OmniGraphError:
-    """Our error for a Lance error that nobody expected at this place."""
+    """Our error for a Lance error that nobody expected at this place.
+
+    An interrupt that comes while Lance reads from Python is reported by Lance as an error of its own: it is raised as
+    what it is.
+    """
+    if _INTERRUPT in str(error):
+        raise KeyboardInterrupt from error
     match classify(error):
         case Fault.READ_ONLY:
             return StorageReadOnly(f"cannot write '{path}': {brief(error)}")

@@ -81,7 +81,7 @@ class Lineages:
         except (OSError, ValueError, RuntimeError) as error:
             match classify(error):
                 case Fault.REF_IN_USE:
-                    raise BranchHasDependants(name, tuple(self._children(location, name))) from error
+                    raise BranchHasDependants(name, tuple(self.children(location, name))) from error
                 case Fault.MISSING:
                     return False
                 case _ if self.exists(location, name):
@@ -125,7 +125,8 @@ class Lineages:
             files = (layout.manifest_file(tree, version), layout.branch_ref(location, name))
             sync_files((self._root.join(path) for path in files), self._root.join(location))
 
-    def _children(self, location: str, name: str) -> list[str]:
+    def children(self, location: str, name: str) -> list[str]:
+        """The lineages that were cut from this one."""
         with translated(self._root.join(location)):
             refs = self._handles.open_for_change(location).branches.list()
         return sorted(child for child, ref in refs.items() if ref["parent_branch"] == name)

@@ -443,10 +443,18 @@ def _fork(storage: GraphStorage, base: WriteBase, pin: TablePin) -> TablePin:
                 f"table '{pin.table_key}' has a fork '{branch}' that another branch reads",
                 "delete the other branch first, or write on a branch of another name",
             )
-        storage.lineages.delete(pin.location, branch)
+        _remove_leftover(storage, pin.location, branch, storage.manifest.branches())
     storage.lineages.create(pin.location, branch, pin.lineage, pin.version)
     reach(Point.MUTATION_FORKED)
     return replace(pin, lineage=branch, incarnation=base.loaded.state.incarnation)
+
+
+def _remove_leftover(storage: GraphStorage, location: str, lineage: str, live: Sequence[str]) -> None:
+    """A fork that nobody reads; first those that were cut from it and whose branches are gone: their deletion died."""
+    for child in storage.lineages.children(location, lineage):
+        if child not in live and not _is_read(storage, location, child):
+            _remove_leftover(storage, location, child, live)
+    storage.lineages.delete(location, lineage)
 
 
 def _is_read(storage: GraphStorage, location: str, lineage: str) -> bool:
