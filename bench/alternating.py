@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 from omnigraph.graph import Graph
-from omnigraph.query.residence import residence
+from omnigraph.query.resident.cache import resident_cache
 
 SCHEMA = "node Person { name: String @key  age: I32? }\nedge Knows: Person -> Person\n"
 PERSON = "query add($n: String, $a: I32) { insert Person { name: $n, age: $a } }"
@@ -61,7 +61,7 @@ def in_turns(graph: Graph, people: int, commits: int) -> None:
         middle, worst = statistics.median(read[part]), max(read[part])
         print(f"| {name} | {middle:.1f} | {worst:.1f} | {statistics.median(written[part]):.1f} |")
     print(f"\nMemory of the process: {before:.0f} MB before, {resident_megabytes():.0f} MB after")
-    print(f"Resident: {len(residence())} entries, {residence().nbytes / 1e6:.1f} MB", flush=True)
+    print(f"Resident: {len(resident_cache())} entries, {resident_cache().nbytes / 1e6:.1f} MB", flush=True)
 
 
 def resident_megabytes() -> float:

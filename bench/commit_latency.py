@@ -22,7 +22,8 @@ import pyarrow as pa
 
 from bench.people import INSERT, commit, deepen_history, ids_of, make_graph
 from omnigraph.graph import Graph
-from omnigraph.storage import StagedEffect, Table, open_storage, stage_append
+from omnigraph.storage import open_storage
+from omnigraph.storage.tables import StagedEffect, Table, stage_append
 
 WARM_UP = 5
 SLICES = 4

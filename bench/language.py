@@ -9,7 +9,8 @@ import statistics
 import time
 from collections.abc import Callable
 
-from omnigraph.language import Catalog, compile_query, compile_schema, format_query, parse_queries
+from omnigraph.language.query import compile_query, format_query, parse_queries
+from omnigraph.language.schema import Catalog, compile_schema
 
 SCHEMA = """
 node Person { name: String @key  age: I32?  email: String?  role: enum(admin, guest, member)?  tags: [String]?

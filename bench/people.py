@@ -9,19 +9,9 @@ import pyarrow as pa
 
 from omnigraph.graph import Graph
 from omnigraph.model.identifiers import TableKey
-from omnigraph.storage import (
-    GraphStorage,
-    IndexSpec,
-    Lineage,
-    PublishPlan,
-    StagedEffect,
-    Table,
-    head_of,
-    open_storage,
-    publish,
-    stage_append,
-    stage_indexes,
-)
+from omnigraph.storage import GraphStorage, open_storage
+from omnigraph.storage.manifest import CommitIdentity, PublishPlan, head_of, publish
+from omnigraph.storage.tables import IndexSpec, StagedEffect, Table, stage_append, stage_indexes
 
 SCHEMA = "node Person { name: String @key  age: I32? }\nedge Knows: Person -> Person { since: Date? }\n"
 INSERT = "query add($n: String, $a: I32) { insert Person { name: $n, age: $a } }"
@@ -52,7 +42,7 @@ def commit(storage: GraphStorage, stage: Callable[[Table], StagedEffect]) -> Non
         loaded = storage.manifest.load()
         pin = next(pin for pin in loaded.state.pins() if pin.table_key == PERSON)
         change = storage.table_commits.commit(stage(storage.tables.open(pin)))
-        plan = PublishPlan(changes=(change,), requirements=(head_of(loaded),), lineage=Lineage())
+        plan = PublishPlan(changes=(change,), requirements=(head_of(loaded),), identity=CommitIdentity())
         publish(storage.manifest, plan, fence=lease.check)
 
 
@@ -61,4 +51,4 @@ def deepen_history(uri: str, commits: int) -> None:
     storage = open_storage(uri, durability="os")
     with storage.leases.hold("main") as lease:
         for _ in range(commits - len(storage.manifest.load().state.commits)):
-            publish(storage.manifest, PublishPlan(lineage=Lineage()), fence=lease.check)
+            publish(storage.manifest, PublishPlan(identity=CommitIdentity()), fence=lease.check)

@@ -53,7 +53,7 @@ def new_root(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[str], 
 @pytest.fixture(scope="session")
 def spark_session() -> Iterator[SparkSession]:
     """One JVM per test process, started when the first test asks for it: small, and quick rather than fast."""
-    from omnigraph.pipeline.session import session, stop_session
+    from omnigraph.pipeline.spark.spark_session import session, stop_session
 
     started = session("local[2]")
     started.conf.set("spark.sql.shuffle.partitions", "2")
@@ -71,5 +71,5 @@ def spark(spark_session: SparkSession) -> SparkSession:
 def _no_spark_unless_asked_for(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """A session that another test started must not draw the loads of this one to Spark."""
     if "spark_session" not in request.fixturenames and "pyspark" in sys.modules:
-        monkeypatch.setattr("omnigraph.graph.load_engines._session_runs", lambda: False)
-        monkeypatch.setattr("omnigraph.pipeline.export.running_session", lambda: None)
+        monkeypatch.setattr("omnigraph.pipeline.load.engines._session_runs", lambda: False)
+        monkeypatch.setattr("omnigraph.pipeline.export.run_export.running_session", lambda: None)

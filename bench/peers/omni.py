@@ -12,7 +12,9 @@ from bench.peers.data import DIMENSION, BenchData
 from bench.peers.harness import Ask, main
 from bench.peers.workloads import AGE_FROM, CITY, OLD, TEXTS
 from omnigraph.graph import Graph
-from omnigraph.storage import Lineage, PublishPlan, Table, head_of, open_storage, publish, stage_append
+from omnigraph.storage import open_storage
+from omnigraph.storage.manifest import CommitIdentity, PublishPlan, head_of, publish
+from omnigraph.storage.tables import Table, stage_append
 
 POINT = "query point($n: String) { match { $p: Person { name: $n } } return { $p.name, $p.age } }"
 ONE, MANY = "$p: Person { name: $n }", "$p: Person $p.name in $seeds"
@@ -116,7 +118,7 @@ def fill(uri: str, rows: dict[str, pa.Table]) -> None:
             given = rows[pin.table_key.type_name]
             ordered = pa.table([given[name] for name in table.schema.names], schema=table.schema)
             changes.append(storage.table_commits.commit(stage_append(table, ordered)))
-        plan = PublishPlan(changes=tuple(changes), requirements=(head_of(loaded),), lineage=Lineage())
+        plan = PublishPlan(changes=tuple(changes), requirements=(head_of(loaded),), identity=CommitIdentity())
         publish(storage.manifest, plan, fence=lease.check)
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from omnigraph.cli.consent import Decision, decide, is_local, require_consent
 from omnigraph.cli.refusals import ConfirmationRequired
+from omnigraph.cli.target.consent import Decision, decide, is_local, require_consent
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,12 @@ def test_command_without_a_graph_imports_nothing_heavy(line: str, desk: Path) ->
     assert (done.returncode, done.stderr) == (0, "[]\n")
 
 
-UNASKED = ("omnigraph.language.query.format", "omnigraph.language.schema.plan", "omnigraph.history.export", "pandas")
+UNASKED = (
+    "omnigraph.language.query.format",
+    "omnigraph.language.schema.plan",
+    "omnigraph.history.export.json_export",
+    "pandas",
+)
 
 
 def test_a_query_imports_no_part_that_it_does_not_ask(library: Path) -> None:

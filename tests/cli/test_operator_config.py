@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from omnigraph.cli.operator_config import (
+from omnigraph.cli.refusals import InvalidOperatorConfig
+from omnigraph.cli.target.operator_config import (
     Defaults,
     OperatorConfig,
     Profile,
@@ -15,7 +16,6 @@ from omnigraph.cli.operator_config import (
     operator_home,
     read_operator_config,
 )
-from omnigraph.cli.refusals import InvalidOperatorConfig
 
 FULL = """
 operator: {actor: act-me}

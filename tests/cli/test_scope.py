@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from omnigraph.cli.catalogue import Capability
-from omnigraph.cli.operator_config import Defaults, OperatorConfig, Profile
 from omnigraph.cli.refusals import AddressConflict, InvalidProfile, NoGraphAddressed, UndeclaredName, WrongScope
-from omnigraph.cli.scope import Address, ClusterScope, ServerScope, StoreScope, resolve_scope
+from omnigraph.cli.target.operator_config import Defaults, OperatorConfig, Profile
+from omnigraph.cli.target.scope import Address, ClusterScope, ServerScope, StoreScope, resolve_scope
 from omnigraph.model.errors import OmniGraphError
 
 ANY, SERVED, DIRECT, CONTROL = Capability.ANY, Capability.SERVED, Capability.DIRECT, Capability.CONTROL

@@ -18,12 +18,12 @@ from typing import Any
 
 from company.pictures import SCHEMA, TEAMS, Write
 from omnigraph.graph import Graph
-from omnigraph.graph.results import LoadInterrupted
 from omnigraph.model.errors import OmniGraphError
-from omnigraph.storage import lease_objects
 from omnigraph.storage.failpoints import Action, Point, armed
-from omnigraph.storage.leases import Leases
-from omnigraph.write.gates import window
+from omnigraph.storage.leases import s3 as lease_objects
+from omnigraph.storage.leases.lease import Leases
+from omnigraph.write.commit.branch_queue import window
+from omnigraph.write.results import LoadInterrupted
 from support.people import lines
 
 PEOPLE = "query people() { match { $p: Person } return { $p.name as n, $p.age as a, $p.email as m } }"

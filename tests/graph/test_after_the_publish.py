@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from omnigraph.graph import Graph, loading
-from omnigraph.graph.results import LoadInterrupted
+from omnigraph.graph import Graph
 from omnigraph.model.progress import Progress
+from omnigraph.pipeline.load import run_load as loading
 from omnigraph.storage.failpoints import InjectedFault, Point, armed
+from omnigraph.write.results import LoadInterrupted
 from support.inline_run import STAND_IN, run_inline
 from support.leftovers import nothing_is_left
 from support.people import fx, lines, people, person

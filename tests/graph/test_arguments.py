@@ -15,7 +15,7 @@ import pytest
 
 import omnigraph as og
 from omnigraph.graph import Graph
-from omnigraph.language import ParameterError
+from omnigraph.language.query import ParameterError
 from omnigraph.language.query.compile import UnknownQuery
 from omnigraph.model.errors import BadRequest, InvalidRoot, OmniGraphError
 

@@ -19,8 +19,9 @@ from omnigraph.model.errors import (
     OpenedReadOnly,
     Unreachable,
 )
-from omnigraph.storage import manifest, open_storage
+from omnigraph.storage import open_storage
 from omnigraph.storage.failpoints import InjectedFault, Point, armed
+from omnigraph.storage.manifest import store as manifest
 from support.writers import KNOWS, PERSON, SCHEMA, write_pair
 
 

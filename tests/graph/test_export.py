@@ -13,12 +13,12 @@ import pytest
 
 from omnigraph.graph import Graph
 from omnigraph.history import current_snapshot
-from omnigraph.history.export import UnknownType, export_lines
-from omnigraph.history.json_lines import ValueNotExportable
-from omnigraph.history.ordered_scan import scan_by_id
+from omnigraph.history.export.json_export import UnknownType, export_lines
+from omnigraph.history.export.json_lines import ValueNotExportable
+from omnigraph.history.export.ordered_scan import scan_by_id
 from omnigraph.model.values import parse_datetime
 from omnigraph.storage import GraphStorage, accept, open_storage, read_files
-from omnigraph.write.verify import verify_graph
+from omnigraph.write.verify.check_graph import verify_graph
 from support.rust_graphs import rust_graph
 from support.tables import append_rows
 
@@ -179,7 +179,7 @@ def test_text_keeps_every_character_and_stays_on_one_line(tmp_path: Path) -> Non
 
 def test_managed_blobs_are_base64_whatever_their_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     storage = new_graph(tmp_path / "g.omni")
-    monkeypatch.setattr("omnigraph.storage.blobs.BLOB_READ_BYTES", 1000)
+    monkeypatch.setattr("omnigraph.storage.tables.blobs.BLOB_READ_BYTES", 1000)
     blobs = {"a": b"\x00\xff", "b": b"x" * 100_000, "c": b"y" * 5_000_000, "d": b"", "e": None}
     rows = [
         doc(slug, file=None if data is None else {"data": data, "uri": None}) for slug, data in reversed(blobs.items())

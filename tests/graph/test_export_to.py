@@ -12,11 +12,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from omnigraph.graph import Graph
-from omnigraph.history.export import UnknownType
+from omnigraph.history.export.json_export import UnknownType
 from omnigraph.model.errors import BadRequest
 from omnigraph.model.progress import Progress
-from omnigraph.pipeline import export_parts
-from omnigraph.pipeline.export import export_to
+from omnigraph.pipeline.export import parts as export_parts
+from omnigraph.pipeline.export.run_export import export_to
 from support.people import fx, lines, people
 
 SCHEMA = """

@@ -17,7 +17,7 @@ import pytest
 from omnigraph.graph import Graph
 from omnigraph.model.errors import BranchReplaced, GraphReplaced, ReadSetChanged
 from omnigraph.storage.failpoints import Point, armed
-from omnigraph.write.gates import _gate_of, _pass_on
+from omnigraph.write.commit.branch_queue import _gate_of, _pass_on
 
 SCHEMA = """
 node Person { name: String @key  age: I32? }

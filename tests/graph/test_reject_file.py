@@ -13,7 +13,7 @@ import pytest
 from omnigraph.graph import Graph
 from omnigraph.model.errors import BadRequest, ReadSetChanged
 from omnigraph.storage.failpoints import Point, armed
-from omnigraph.write import ValidationFailed
+from omnigraph.write.rules import ValidationFailed
 from support.people import INSERT_PERSON, fx, lines, people, person
 
 BAD = {"type": "Person", "data": {"name": "Eve", "age": "old"}}

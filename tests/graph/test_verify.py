@@ -14,23 +14,14 @@ import pytest
 from omnigraph.graph import Graph
 from omnigraph.history import create_branch
 from omnigraph.model.errors import FormatTooOld, GraphNotFound
-from omnigraph.storage import (
-    GraphCommit,
-    GraphStorage,
-    IndexSpec,
-    Lineage,
-    PublishPlan,
-    head_of,
-    open_storage,
-    publish,
-    stage_append,
-    stage_indexes,
-)
-from omnigraph.storage.manifest_rows import GraphHead
-from omnigraph.storage.manifest_state import fold_rows
-from omnigraph.write.verify import verify_graph
-from omnigraph.write.verify_checks_files import check_chain
-from omnigraph.write.verify_report import VerifyReport
+from omnigraph.storage import GraphStorage, open_storage
+from omnigraph.storage.manifest import CommitIdentity, GraphCommit, PublishPlan, head_of, publish
+from omnigraph.storage.manifest.rows import GraphHead
+from omnigraph.storage.manifest.state import fold_rows
+from omnigraph.storage.tables import IndexSpec, stage_append, stage_indexes
+from omnigraph.write.verify.check_graph import verify_graph
+from omnigraph.write.verify.file_checks import check_chain
+from omnigraph.write.verify.report import VerifyReport
 from support.rust_graphs import rust_graph
 from support.tables import append_rows
 
@@ -159,7 +150,7 @@ def build_indexes(storage: GraphStorage, key: str, *indexes: tuple[str, str]) ->
         loaded = storage.manifest.load()
         pin = next(pin for pin in loaded.state.pins() if str(pin.table_key) == key)
         change = storage.table_commits.commit(stage_indexes(storage.tables.open(pin), specs))
-        plan = PublishPlan(branch="main", changes=(change,), requirements=(head_of(loaded),), lineage=Lineage())
+        plan = PublishPlan(branch="main", changes=(change,), requirements=(head_of(loaded),), identity=CommitIdentity())
         publish(storage.manifest, plan, fence=lease.check)
 
 
@@ -324,7 +315,10 @@ def test_published_row_count_is_compared_with_the_table(storage: GraphStorage) -
         table = storage.tables.open(pin)
         change = storage.table_commits.commit(stage_append(table, table.read().slice(0, 0)))
         plan = PublishPlan(
-            branch="main", changes=(replace(change, row_count=9),), requirements=(head_of(loaded),), lineage=Lineage()
+            branch="main",
+            changes=(replace(change, row_count=9),),
+            requirements=(head_of(loaded),),
+            identity=CommitIdentity(),
         )
         publish(storage.manifest, plan, fence=lease.check)
     report = verified(storage)
@@ -340,7 +334,7 @@ def test_what_is_no_graph_or_of_another_format_is_refused_not_reported(tmp_path:
 def test_format_of_another_release_is_refused_not_reported(
     storage: GraphStorage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("omnigraph.storage.manifest.INTERNAL_SCHEMA_VERSION", 5)
+    monkeypatch.setattr("omnigraph.storage.manifest.store.INTERNAL_SCHEMA_VERSION", 5)
     with pytest.raises(FormatTooOld):
         verified(storage)
 
@@ -384,7 +378,7 @@ def test_commits_that_are_no_chain_are_errors(rows: list[Any], expected: list[st
 
 def test_every_code_is_in_the_manual() -> None:
     root = Path(__file__).parents[2]
-    sources = "".join(path.read_text() for path in (root / "src" / "omnigraph" / "write").glob("verify*.py"))
+    sources = "".join(path.read_text() for path in (root / "src" / "omnigraph" / "write" / "verify").glob("*.py"))
     used = set(
         re.findall(r'(?:Finding\(\s*"\w+",\s*|guarded\(\s*|_check_unique\([^"]*(?:\("id",\), )?)"(\w+)"', sources)
     )

@@ -11,7 +11,7 @@ import pytest
 
 from omnigraph.graph import Graph
 from omnigraph.model.errors import OmniGraphError
-from omnigraph.write.line_files import line_source
+from omnigraph.write.intake.line_files import line_source
 from support.both_engines import exported
 from support.inline_run import STAND_IN, run_inline
 from support.leftovers import nothing_is_left

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from omnigraph.graph import Graph
-from omnigraph.pipeline.travelling import applied, travelling_settings
-from omnigraph.write.line_files import line_source
+from omnigraph.pipeline.spark.task_environment import applied, travelling_settings
+from omnigraph.write.intake.line_files import line_source
 from support.both_engines import exported
 
 SCHEMA = """

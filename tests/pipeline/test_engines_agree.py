@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from omnigraph.graph import Graph
-from omnigraph.write.key_columns import PART_BYTES_VARIABLE
+from omnigraph.write.rules.key_columns import PART_BYTES_VARIABLE
 from support.both_engines import seen, write_files
 from support.inline_run import STAND_IN, run_inline
 
@@ -153,8 +153,8 @@ def test_keys_that_are_compared_in_parts_give_the_same_graph_and_the_same_findin
     base: Path, tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run_inline(monkeypatch)
-    monkeypatch.setattr("omnigraph.write.key_columns.SLICE_ROWS", 3)
-    monkeypatch.setattr("omnigraph.write.patch.FILL_ROWS", 2)
+    monkeypatch.setattr("omnigraph.write.rules.key_columns.SLICE_ROWS", 3)
+    monkeypatch.setattr("omnigraph.write.load.patch.FILL_ROWS", 2)
     local, spark = both(base, tmp_path, seed, STAND_IN, monkeypatch, part_bytes=(7, 60, 400)[seed % 3])
     assert spark == local
 

@@ -14,10 +14,10 @@ import pytest
 
 from omnigraph.graph import Graph
 from omnigraph.model.errors import KeyConflict
+from omnigraph.storage.bulk.area import staging_area
 from omnigraph.storage.failpoints import InjectedFault, Point, armed
-from omnigraph.storage.staging_area import staging_area
-from omnigraph.write import ValidationFailed
-from omnigraph.write.line_files import line_source
+from omnigraph.write.intake.line_files import line_source
+from omnigraph.write.rules import ValidationFailed
 from support.both_engines import exported
 from support.inline_run import STAND_IN, run_inline
 from support.leftovers import nothing_is_left, staging_left, untracked_files

@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 from pyspark import cloudpickle
 
-from omnigraph.graph import Graph, loading
-from omnigraph.storage.index_builds import BuildTask, BuiltSegment, build_segment
-from omnigraph.write.indexing import SUBSTRING_ROWS_VARIABLE
+from omnigraph.graph import Graph
+from omnigraph.pipeline.load import run_load as loading
+from omnigraph.storage.indexes.builds import BuildTask, BuiltSegment, build_segment
+from omnigraph.write.upkeep.indexing import SUBSTRING_ROWS_VARIABLE
 from support.leftovers import nothing_is_left
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
@@ -49,7 +50,7 @@ def dying(task: BuildTask) -> BuiltSegment:
 def test_the_executors_build_what_a_load_makes_worthwhile(
     graph: Graph, spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("omnigraph.pipeline.load_job.build_segment", built_elsewhere)
+    monkeypatch.setattr("omnigraph.pipeline.load.spark_job.build_segment", built_elsewhere)
     result = graph.load(rows(0, 40), mode="append", spark=spark)
     assert {one.state for one in graph.indexes()} == {"ready"}
     assert {one.name for one in graph.indexes()} == {"id_idx", "src_idx", "dst_idx", "k_idx", "t_idx", "v_idx"}
@@ -86,7 +87,7 @@ def test_a_load_leaves_an_index_that_takes_minutes_to_upkeep(graph: Graph, monke
 def test_builders_that_die_neither_fail_the_load_nor_leave_anything(
     graph: Graph, spark: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("omnigraph.pipeline.load_job.build_segment", dying)
+    monkeypatch.setattr("omnigraph.pipeline.load.spark_job.build_segment", dying)
     with caplog.at_level(logging.WARNING, "omnigraph.graph"):
         result = graph.load(rows(0, 30), mode="append", spark=spark)
     assert result.nodes == {"P": 30}

@@ -12,9 +12,9 @@ import pytest
 
 from omnigraph.graph import Graph
 from omnigraph.model.identifiers import TableKey
-from omnigraph.write.committed_view import CommittedView
-from omnigraph.write.key_columns import PART_BYTES_VARIABLE
-from omnigraph.write.line_files import line_source
+from omnigraph.write.intake.line_files import line_source
+from omnigraph.write.rules.committed_view import CommittedView
+from omnigraph.write.rules.key_columns import PART_BYTES_VARIABLE
 from support.both_engines import exported
 from support.inline_run import STAND_IN, run_inline
 from support.leftovers import nothing_is_left
@@ -28,7 +28,7 @@ node Q { a: I32?  t: String?  v: Vector(2)? }
 @pytest.fixture
 def graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Graph:
     run_inline(monkeypatch)
-    monkeypatch.setattr("omnigraph.write.patch.FILL_ROWS", 10)
+    monkeypatch.setattr("omnigraph.write.load.patch.FILL_ROWS", 10)
     monkeypatch.setenv(PART_BYTES_VARIABLE, "500")
     return Graph.init(str(tmp_path / "g"), SCHEMA, durability="os")
 

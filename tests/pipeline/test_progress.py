@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 from pyspark import cloudpickle
 
-from omnigraph.graph import Graph, loading
+from omnigraph.graph import Graph
 from omnigraph.model.progress import Progress
-from omnigraph.pipeline.run import run
-from omnigraph.pipeline.watch import Amount, Stage
-from omnigraph.write.line_files import line_source
+from omnigraph.pipeline.load import run_load as loading
+from omnigraph.pipeline.spark.run_kernel import run
+from omnigraph.pipeline.spark.stage_progress import Amount, Stage
+from omnigraph.write.intake.line_files import line_source
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 SCHEMA = "node P { k: String @key  n: I32? }\nedge K: P -> P { w: I32? }"
@@ -95,7 +96,7 @@ def test_rows_of_finished_tasks_are_told_while_others_still_run(spark: Any, tmp_
 def test_a_stage_that_is_over_before_anybody_looks_tells_its_beginning_and_its_end(
     spark: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("omnigraph.pipeline.watch.POLL_S", 600.0)
+    monkeypatch.setattr("omnigraph.pipeline.spark.stage_progress.POLL_S", 600.0)
     seen: list[Progress] = []
     run(spark, abs, [1, 2, 3], stage=Stage(name="work", listener=seen.append, amount_of=as_rows))
     assert [(step.tasks, step.tasks_total, step.rows) for step in seen] == [(0, 3, 0), (3, 3, 6)]

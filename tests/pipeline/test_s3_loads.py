@@ -15,11 +15,11 @@ from click.testing import CliRunner
 
 from omnigraph.cli.root import root
 from omnigraph.graph import Graph
+from omnigraph.storage.bulk.area import StagingFiles, staging_area, staging_folders
 from omnigraph.storage.failpoints import InjectedFault, Point, armed
-from omnigraph.storage.staging_area import StagingFiles, staging_area, staging_folders
-from omnigraph.write.key_columns import PART_BYTES_VARIABLE
-from omnigraph.write.line_files import line_source
-from omnigraph.write.tabular.files import remote
+from omnigraph.write.intake.line_files import line_source
+from omnigraph.write.intake.tabular.files import remote
+from omnigraph.write.rules.key_columns import PART_BYTES_VARIABLE
 from support.both_engines import exported
 from support.inline_run import STAND_IN, run_inline
 from support.s3_server import S3Server

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from omnigraph.pipeline import session as sessions
-from omnigraph.pipeline.java import (
+from omnigraph.pipeline.spark import spark_session as sessions
+from omnigraph.pipeline.spark.java import (
     Java,
     JavaMissing,
     SparkMasterUnusable,
@@ -20,9 +20,9 @@ from omnigraph.pipeline.java import (
     class_archive,
     require_java,
 )
-from omnigraph.pipeline.run import SparkJobFailed, hint_for, reason_of, run
-from omnigraph.pipeline.session import normal_master, require_reachable, running_session, session
-from omnigraph.pipeline.watch import Stage
+from omnigraph.pipeline.spark.run_kernel import SparkJobFailed, hint_for, reason_of, run
+from omnigraph.pipeline.spark.spark_session import normal_master, require_reachable, running_session, session
+from omnigraph.pipeline.spark.stage_progress import Stage
 
 CORES = os.cpu_count() or 1
 STAGE = Stage(name="s")
@@ -163,6 +163,6 @@ def test_a_kernel_that_refuses_on_purpose_is_heard_in_its_own_words(spark: Any) 
 
 
 def test_a_program_that_only_imports_the_graph_does_not_load_pyspark() -> None:
-    code = "import omnigraph.graph, omnigraph.graph.loading, sys; print('pyspark' in sys.modules)"
+    code = "import omnigraph.graph, omnigraph.pipeline.load.run_load, sys; print('pyspark' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"

@@ -19,11 +19,11 @@ import pytest
 from pyspark import cloudpickle
 
 from omnigraph.graph import Graph
-from omnigraph.graph.load_engines import choose
 from omnigraph.model.errors import BadRequest, Conflict, OmniGraphError
-from omnigraph.pipeline.sources import DataFrameSource, ItemSource
-from omnigraph.write.line_files import LineItem, line_source
-from omnigraph.write.records import Record
+from omnigraph.pipeline.load.engines import choose
+from omnigraph.pipeline.load.spark_sources import DataFrameSource, ItemSource
+from omnigraph.write.intake.line_files import LineItem, line_source
+from omnigraph.write.intake.records import Record
 from support.both_engines import exported
 from support.leftovers import nothing_is_left
 

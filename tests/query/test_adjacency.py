@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from omnigraph.query import adjacency as adjacencies
-from omnigraph.query import intersection
-from omnigraph.query.adjacency import Neighbours, connected, edge_adjacency, simple_adjacency, walk
-from omnigraph.query.intersection import common_counts, common_neighbours
 from omnigraph.query.limits import Guard, QueryLimits
-from omnigraph.query.reach import reach
+from omnigraph.query.topology import adjacency as adjacencies
+from omnigraph.query.topology import intersection
+from omnigraph.query.topology.adjacency import Neighbours, connected, edge_adjacency, simple_adjacency, walk
+from omnigraph.query.topology.intersection import common_counts, common_neighbours
+from omnigraph.query.topology.reachability import reach
 
 NODES = 7
 MANY_NODES = intersection.MARK_BYTES

@@ -13,7 +13,8 @@ import pytest
 
 from language.query.library import CASES, SCHEMA, SECTIONS, language_cases, load_cases, source_of
 from omnigraph.graph import Graph
-from omnigraph.language import CompileError, ParameterError, QueryNameRequired, UnknownQuery, WrongQueryKind
+from omnigraph.language import CompileError
+from omnigraph.language.query import ParameterError, QueryNameRequired, UnknownQuery, WrongQueryKind
 from omnigraph.language.query.ir import NOW
 from omnigraph.model.errors import BadRequest
 

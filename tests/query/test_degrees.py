@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import omnigraph.query.degree_book as degree_book
-import omnigraph.query.view as view
+import omnigraph.query.plan.access_mode as access_mode
+import omnigraph.query.plan.degree_cache as degree_book
 from omnigraph.graph import Graph
 from omnigraph.language.query.ir import Direction
-from omnigraph.query.degrees import Degrees, EdgeDegrees
-from omnigraph.query.residence import residence
+from omnigraph.query.plan.degrees import Degrees, EdgeDegrees
+from omnigraph.query.resident.cache import resident_cache
 
 FACTOR = 2.0
 """How far an estimate of up to three hops may be off on a graph whose degrees follow a power law."""
@@ -60,7 +60,7 @@ def skewed(tmp_path_factory: pytest.TempPathFactory) -> Graph:
 def graph(skewed: Graph, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Graph:
     """The same graph in a process that knows nothing of it."""
     monkeypatch.setenv("OMNIGRAPH_CACHE_DIR", str(tmp_path))
-    residence().clear()
+    resident_cache().clear()
     return Graph.open(skewed.uri, read_only=True)
 
 
@@ -128,18 +128,18 @@ class TestInANewProcess:
 
     @pytest.fixture(autouse=True)
     def indexed_and_large(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(view, "SMALL_ROWS", 0)
+        monkeypatch.setattr(access_mode, "SMALL_ROWS", 0)
         monkeypatch.setattr(degree_book, "EDGES_MIN", 1)
 
     def opened(self, skewed: Graph) -> Graph:
-        residence().clear()
+        resident_cache().clear()
         return Graph.open(skewed.uri, read_only=True)
 
     def test_a_walk_into_busy_nodes_goes_through_memory_because_the_degrees_say_so(
         self, graph: Graph, skewed: Graph, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(view, "_rows_beside_index", lambda table: 0)  # as if every edge were indexed
-        monkeypatch.setattr(view.Asked, "again", lambda self, tables: False)
+        monkeypatch.setattr(access_mode, "_rows_beside_index", lambda table: 0)  # as if every edge were indexed
+        monkeypatch.setattr(access_mode.RecentTables, "again", lambda self, tables: False)
         assert graph.explain(self.TEXT).mode == "indexed"
         graph.query(self.TEXT, mode="csr")
         graph.explain(self.TEXT)  # looks at the degrees of what is resident, and files them

@@ -6,9 +6,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from omnigraph.query import id_numbers
-from omnigraph.query.id_numbers import IdNumbers
-from omnigraph.storage.text_hash import text_hash, text_hashes
+from omnigraph.query.entities import id_numbers
+from omnigraph.query.entities.id_numbers import IdNumbers
+from omnigraph.storage.tables.hashing import text_hash, text_hashes
 
 
 def numbers_of(ids: list[str]) -> IdNumbers:

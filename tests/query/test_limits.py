@@ -17,7 +17,9 @@ from omnigraph.graph import Graph
 from omnigraph.model.errors import ResourceLimitExceeded
 from omnigraph.query import Cancellation, QueryCancelled, QueryLimits, QueryTimeout
 from omnigraph.query.limits import Guard
-from omnigraph.storage import Lineage, PublishPlan, head_of, open_storage, publish, stage_append
+from omnigraph.storage import open_storage
+from omnigraph.storage.manifest import CommitIdentity, PublishPlan, head_of, publish
+from omnigraph.storage.tables import stage_append
 
 SCHEMA = "node Person { name: String @key }\nedge Knows: Person -> Person\n"
 PEOPLE, EDGES = 2_000, 60_000
@@ -58,7 +60,7 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> Graph:
             given = pa.table({name: pa.array(column) for name, column in rows[pin.table_key.type_name].items()})
             ordered = given.select(table.schema.names).cast(table.schema)
             changes.append(storage.table_commits.commit(stage_append(table, ordered)))
-        plan = PublishPlan(changes=tuple(changes), requirements=(head_of(loaded),), lineage=Lineage())
+        plan = PublishPlan(changes=tuple(changes), requirements=(head_of(loaded),), identity=CommitIdentity())
         publish(storage.manifest, plan, fence=lease.check)
     return Graph.open(uri, read_only=True)
 

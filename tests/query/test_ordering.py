@@ -9,7 +9,7 @@ import pyarrow as pa
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from omnigraph.query.ordering import SortColumn, candidates, sorted_places
+from omnigraph.query.answer.ordering import SortColumn, candidates, sorted_places
 
 NUMBERS = st.sampled_from([0.0, -0.0, 1.0, -1.0, 2.5, math.inf, -math.inf, math.nan])
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omnigraph.query.rank_fusion import Arm, Ranked, fused
+from omnigraph.query.search.rank_fusion import Arm, Ranked, fused
 
 ROWS = 12
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from omnigraph.query import output
+from omnigraph.query.answer import output
 from support.searchable import TEXT_INDEX, VECTOR_INDEX, Documents
 
 COUNT = 12

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-import omnigraph.query.degree_book as degree_book
-import omnigraph.query.topology_files as topology_files
+import omnigraph.query.plan.degree_cache as degree_book
+import omnigraph.query.topology.files as topology_files
 from omnigraph.graph import Graph
-from omnigraph.query.plan import Mode
-from omnigraph.query.residence import residence
+from omnigraph.query.plan.steps import Mode
+from omnigraph.query.resident.cache import resident_cache
 
 SCHEMA = """
 node Person { name: String @key  age: I32?  bio: String? @index  face: Vector(2)? @index }
@@ -48,7 +48,7 @@ def rows(graph: Graph, text: str, mode: Mode = "auto", branch: str = "main") -> 
 @pytest.fixture
 def graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Graph:
     monkeypatch.setenv("OMNIGRAPH_CACHE_DIR", str(tmp_path / "cache"))
-    residence().clear()
+    resident_cache().clear()
     made = Graph.init(str(tmp_path / "g"), SCHEMA, durability="os")
     load(made, [person(name) for name in "abcd"])
     load(made, [knows("a", "b")])
@@ -57,7 +57,7 @@ def graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Graph:
 
 def started_again(graph: Graph) -> Graph:
     """The same graph to a process that has nothing in memory."""
-    residence().clear()
+    resident_cache().clear()
     return Graph.open(graph.uri)
 
 
@@ -149,7 +149,7 @@ class TestFiles:
     ) -> None:
         shutil.copytree(graph.uri, tmp_path / "copy")
         rows(started_again(graph), WALK, "csr")
-        monkeypatch.setattr("omnigraph.query.topology.ResidentTopology.of", None)
+        monkeypatch.setattr("omnigraph.query.topology.edge_topology.ResidentTopology.of", None)
         assert rows(started_again(Graph.open(str(tmp_path / "copy"))), WALK, "csr") == ["a b"]
 
     def test_a_new_process_does_not_show_the_degrees_of_the_branch_before(self, graph: Graph) -> None:

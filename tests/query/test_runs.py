@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from omnigraph.graph import Graph
-from omnigraph.query import aggregation
-from omnigraph.query.adjacency import Neighbours
+from omnigraph.query.answer import aggregation
 from omnigraph.query.frames import Frame, Runs
+from omnigraph.query.topology.adjacency import Neighbours
 
 SCHEMA = """node P { k: String @key  g: String?  h: I32  i: I32?  big: I64  u: U64  f: F64? }
 edge K: P -> P { w: I32 }"""

@@ -12,9 +12,9 @@ import pytest
 from omnigraph.graph import Graph
 from omnigraph.model.errors import BadRequest
 from omnigraph.storage import Contains
-from omnigraph.storage.index_builds import existing_indexes
+from omnigraph.storage.indexes.builds import existing_indexes
 from omnigraph.storage.predicates import to_sql
-from omnigraph.write.indexing import SUBSTRING_ROWS_VARIABLE
+from omnigraph.write.upkeep.indexing import SUBSTRING_ROWS_VARIABLE
 from support.searchable import Documents
 
 FIND = "query q($p: String?) { match { $d: Doc  $d.title contains $p } return { $d.slug } }"

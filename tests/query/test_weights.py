@@ -7,8 +7,8 @@ import pytest
 
 from omnigraph.graph import Graph
 from omnigraph.model.errors import ResourceLimitExceeded
-from omnigraph.query import Mode
 from omnigraph.query.frames import WEIGHT_MAX, Frame, Weights, merged, multiplied, summed
+from omnigraph.query.plan import Mode
 
 NODES = 16
 MODES: tuple[Mode, ...] = ("csr", "indexed")

@@ -25,10 +25,10 @@ from pyspark.sql import SparkSession
 import omnigraph.spark as ogs
 from omnigraph.graph import Graph
 from omnigraph.model.progress import Progress
-from omnigraph.pipeline.handed_over import SchemaChanged
+from omnigraph.pipeline.load.data_source_write import SchemaChanged
 from omnigraph.spark.writing import CommitWriter
-from omnigraph.storage.staging_area import cleanup_staging, handed_over_id, staging_folders
-from omnigraph.write import ValidationFailed
+from omnigraph.storage.bulk.area import cleanup_staging, handed_over_id, staging_folders
+from omnigraph.write.rules import ValidationFailed
 from support.leftovers import nothing_is_left
 from support.people import edges, fx, lines, people, person
 

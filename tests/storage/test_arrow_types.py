@@ -8,11 +8,13 @@ import pyarrow as pa
 import pytest
 
 from omnigraph.graph import Graph
-from omnigraph.language import compile_schema
+from omnigraph.language.schema import compile_schema
 from omnigraph.model.identifiers import TableKey
 from omnigraph.model.types import PropType, Scalar
-from omnigraph.storage import TablePin, open_storage, stage_append
-from omnigraph.storage.arrow_types import BLOB_MARK, BLOB_TYPE, arrow_field, arrow_type, table_schema
+from omnigraph.storage import open_storage
+from omnigraph.storage.manifest import TablePin
+from omnigraph.storage.tables import stage_append
+from omnigraph.storage.tables.columns import BLOB_MARK, BLOB_TYPE, arrow_field, arrow_type, table_schema
 
 SCALARS = {
     Scalar.STRING: pa.string(),

@@ -131,7 +131,7 @@ def test_an_unreachable_s3_endpoint_is_one_clear_error(tmp_path: Path) -> None:
 
 _AS_NOBODY = """
 import os, sys
-import omnigraph.cli.main, omnigraph.graph, omnigraph.write, omnigraph.cli.schema_files
+import omnigraph.cli.main, omnigraph.graph, omnigraph.write, omnigraph.cli.inputs.schema_files
 import omnigraph.cli.commands.branch, omnigraph.cli.commands.init
 if os.geteuid() == 0:
     os.setgroups([]); os.setgid(65534); os.setuid(65534)

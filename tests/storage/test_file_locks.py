@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 from omnigraph.model.errors import LeaseTimeout
-from omnigraph.storage.file_locks import FileLock
-from omnigraph.storage.lease_files import acquire_file
-from omnigraph.storage.lease_queue import LeaseQueue
-from omnigraph.storage.leases import Leases
-from omnigraph.storage.objects import open_store
+from omnigraph.storage.files.file_locks import FileLock
+from omnigraph.storage.leases.lease import Leases
+from omnigraph.storage.leases.local import acquire_file
+from omnigraph.storage.leases.local_queue import LeaseQueue
+from omnigraph.storage.objects.control_objects import open_store
 from omnigraph.storage.root import parse_root
 
 
@@ -165,7 +165,7 @@ def test_a_stopped_process_that_is_first_does_not_stop_the_others(tmp_path: Path
 
 _WAITS = """
 import sys
-from omnigraph.storage.lease_queue import LeaseQueue
+from omnigraph.storage.leases.local_queue import LeaseQueue
 queue = LeaseQueue(sys.argv[1])
 queue.join()
 print("in", flush=True)

@@ -14,23 +14,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from omnigraph.graph import Graph
-from omnigraph.storage import (
-    GraphStorage,
+from omnigraph.storage import GraphStorage, OneOf, open_storage
+from omnigraph.storage.manifest import TablePin
+from omnigraph.storage.tables import (
     IndexSpec,
-    OneOf,
     StagedEffect,
     Table,
-    TablePin,
     changed_rows,
     fragment_states,
-    open_storage,
     stage_append,
     stage_delete,
     stage_indexes,
     stage_overwrite,
     stage_upsert,
 )
-from omnigraph.storage.fragment_messages import NotAManifest, fragment_messages
+from omnigraph.storage.tables.fragment_messages import NotAManifest, fragment_messages
 from support.writers import PERSON, SCHEMA
 
 Image = tuple[int | None, str]

@@ -10,22 +10,20 @@ import pyarrow as pa
 import pytest
 
 from omnigraph.graph import Graph
-from omnigraph.storage import (
-    GraphStorage,
-    OneOf,
+from omnigraph.storage import GraphStorage, OneOf, open_storage
+from omnigraph.storage.manifest import TablePin
+from omnigraph.storage.restore import restore_lineage
+from omnigraph.storage.tables import (
     StagedEffect,
     Table,
-    TablePin,
     key_map,
-    open_storage,
     stage_append,
     stage_delete,
     stage_overwrite,
     stage_upsert,
 )
-from omnigraph.storage.key_map import KeyMaps
-from omnigraph.storage.restore import restore_lineage
-from omnigraph.storage.staging import existing_ids
+from omnigraph.storage.tables.key_map import KeyMaps
+from omnigraph.storage.tables.staging import existing_ids
 from support.writers import PERSON, SCHEMA
 
 BASE = TablePin(PERSON, PERSON.location, 1, None, 0)

@@ -16,7 +16,7 @@ import pytest
 from omnigraph.graph import Graph
 from omnigraph.storage import open_storage
 from omnigraph.storage.failpoints import Point
-from omnigraph.storage.manifest import COMPACT_ABOVE_FRAGMENTS
+from omnigraph.storage.manifest.store import COMPACT_ABOVE_FRAGMENTS
 from support.self_check import check_layout
 from support.writers import SCHEMA, write_pair
 

@@ -20,7 +20,7 @@ from lance.commit import CommitConflictError
 from lance.fragment import write_fragments
 from lance.optimize import Compaction
 
-from omnigraph.storage.lance_errors import _TEXTS, EnginePanic, Fault, classify, translated, without_panics
+from omnigraph.storage.lance.errors import _TEXTS, EnginePanic, Fault, classify, translated, without_panics
 from omnigraph.storage.root import parse_root
 from support.s3_server import S3Server
 

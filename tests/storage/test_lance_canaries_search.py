@@ -14,7 +14,7 @@ from lance.fragment import write_fragments
 from lance.query import MatchQuery
 from lance.schema import LanceSchema
 
-from omnigraph.storage.arrow_types import BLOB_MARK, BLOB_TYPE
+from omnigraph.storage.tables.columns import BLOB_MARK, BLOB_TYPE
 
 VECTOR = pa.list_(pa.float32(), 2)
 

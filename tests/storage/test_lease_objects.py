@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from omnigraph.model.errors import LeaseLost, Unreachable
-from omnigraph.storage import lease_objects
-from omnigraph.storage.lease_objects import acquire_object
-from omnigraph.storage.objects_local import LocalObjects
+from omnigraph.storage.leases import s3 as lease_objects
+from omnigraph.storage.leases.s3 import acquire_object
+from omnigraph.storage.objects.local import LocalObjects
 
 PATH = "__leases/b"
 WAIT_S = 30.0

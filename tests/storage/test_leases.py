@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from omnigraph.model.errors import LeaseLost, LeaseTimeout
-from omnigraph.storage import lease_objects
 from omnigraph.storage.layout import lease_name
-from omnigraph.storage.leases import Leases
-from omnigraph.storage.objects import open_store
+from omnigraph.storage.leases import s3 as lease_objects
+from omnigraph.storage.leases.lease import Leases
+from omnigraph.storage.objects.control_objects import open_store
 from omnigraph.storage.root import parse_root
 from support.s3_server import S3Server
 

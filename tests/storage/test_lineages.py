@@ -11,22 +11,19 @@ import pytest
 
 from omnigraph.graph import Graph
 from omnigraph.model.errors import BranchExists, BranchHasDependants, HistoricalVersionReclaimed, OmniGraphError
-from omnigraph.storage import (
-    Compare,
-    GraphStorage,
+from omnigraph.storage import Compare, GraphStorage, layout, open_storage
+from omnigraph.storage.failpoints import InjectedFault, Point, armed
+from omnigraph.storage.files import durability
+from omnigraph.storage.manifest import TablePin
+from omnigraph.storage.tables import (
     IndexSpec,
     StagedEffect,
     Table,
-    TablePin,
-    durability,
-    layout,
-    open_storage,
     stage_append,
     stage_delete,
     stage_indexes,
     stage_upsert,
 )
-from omnigraph.storage.failpoints import InjectedFault, Point, armed
 from support.rust_graphs import rust_graph
 from support.writers import KNOWS, PERSON, SCHEMA
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from omnigraph.model.errors import Corrupt
-from omnigraph.storage.manifest_rows import (
+from omnigraph.storage.manifest.rows import (
     MANIFEST_SCHEMA,
     GraphCommit,
     GraphHead,

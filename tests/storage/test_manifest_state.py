@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from omnigraph.model.errors import Corrupt
-from omnigraph.storage.manifest_rows import (
+from omnigraph.storage.manifest.rows import (
     GraphCommit,
     GraphHead,
     ManifestRow,
@@ -15,7 +15,7 @@ from omnigraph.storage.manifest_rows import (
     TableTombstone,
     TableVersion,
 )
-from omnigraph.storage.manifest_state import ManifestState, fold_rows
+from omnigraph.storage.manifest.state import ManifestState, fold_rows
 
 KEY = "node:P"
 

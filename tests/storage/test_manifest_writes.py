@@ -16,11 +16,14 @@ from pathlib import Path
 import pytest
 
 from omnigraph.graph import Graph
-from omnigraph.storage import GraphStorage, Lineage, PublishPlan, durability, manifest, open_storage, publish
-from omnigraph.storage.manifest import CommitLost, LoadedManifest, ManifestStore
-from omnigraph.storage.manifest_rows import ManifestRow, TableVersion
-from omnigraph.storage.manifest_writes import GROWN_ROWS_MAX, find_head, only_moves_head
-from omnigraph.storage.publish import rows_of
+from omnigraph.storage import GraphStorage, open_storage
+from omnigraph.storage.files import durability
+from omnigraph.storage.manifest import CommitIdentity, PublishPlan, publish
+from omnigraph.storage.manifest import store as manifest
+from omnigraph.storage.manifest.publishing import rows_of
+from omnigraph.storage.manifest.row_writes import GROWN_ROWS_MAX, find_head, only_moves_head
+from omnigraph.storage.manifest.rows import ManifestRow, TableVersion
+from omnigraph.storage.manifest.store import CommitLost, LoadedManifest, ManifestStore
 from support.writers import SCHEMA, write_pair
 
 
@@ -32,7 +35,7 @@ def storage(new_root: Callable[[str], str]) -> GraphStorage:
 
 
 def plan(actor: str, branch: str = "main") -> PublishPlan:
-    return PublishPlan(branch=branch, lineage=Lineage(actor_id=actor))
+    return PublishPlan(branch=branch, identity=CommitIdentity(actor_id=actor))
 
 
 def by_swap(store: ManifestStore, base: LoadedManifest, rows: Sequence[ManifestRow]) -> LoadedManifest:
@@ -135,8 +138,8 @@ def test_all_ways_leave_the_same_rows(tmp_path: Path) -> None:
         store = open_storage(str(tmp_path / name), durability="os").manifest
         for number in range(4):
             base = store.load()
-            lineage = Lineage(commit_id=f"01J{number:023d}", created_at=number)
-            loaded = way(store, base, rows_of(PublishPlan(lineage=lineage), base)[1])
+            lineage = CommitIdentity(commit_id=f"01J{number:023d}", created_at=number)
+            loaded = way(store, base, rows_of(PublishPlan(identity=lineage), base)[1])
         shown[name] = sorted(loaded.handle.to_table().to_pylist(), key=itemgetter("object_id"))
         loaded.handle.validate()
     assert shown["growing"] == shown["marking"] == shown["merge"]
@@ -217,7 +220,7 @@ def test_a_handoff_is_merged(storage: GraphStorage) -> None:
     main = storage.manifest.load()
     newest = main.state.newest["node:Person"]
     moved: TableVersion = replace(newest, table_branch="elsewhere")
-    rows = rows_of(PublishPlan(changes=(moved,), lineage=Lineage()), main)[1]
+    rows = rows_of(PublishPlan(changes=(moved,), identity=CommitIdentity()), main)[1]
     assert not only_moves_head("main", rows, main.state), "a published row is replaced"
     assert storage.manifest.commit(main, rows).state.newest["node:Person"].table_branch == "elsewhere"
 

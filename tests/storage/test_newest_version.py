@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from omnigraph.graph import Graph
-from omnigraph.storage import GraphStorage, TablePin, open_storage
+from omnigraph.storage import GraphStorage, open_storage
+from omnigraph.storage.manifest import TablePin
 from support.writers import PERSON, SCHEMA, write_pair
 
 VERSIONS = Path(PERSON.location, "_versions")

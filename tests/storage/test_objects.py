@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from omnigraph.model.errors import ConditionalPutsUnsupported
-from omnigraph.storage.objects import ObjectStore, StoredObject, open_store, probe_conditional_puts
-from omnigraph.storage.objects_local import LocalObjects
+from omnigraph.storage.objects.control_objects import ObjectStore, StoredObject, open_store, probe_conditional_puts
+from omnigraph.storage.objects.local import LocalObjects
 from omnigraph.storage.root import parse_root
 
 

@@ -16,10 +16,12 @@ from hypothesis import strategies as st
 from omnigraph.model.errors import Internal
 from omnigraph.model.identifiers import TableKey
 from omnigraph.model.types import INTEGER_BOUNDS, PropType, Scalar
-from omnigraph.storage import All, AnyOf, Compare, Contains, IsNull, Not, OneOf, Predicate, Table, TablePin
-from omnigraph.storage.arrow_types import arrow_type
-from omnigraph.storage.lance_session import SharedHandle
+from omnigraph.storage import All, AnyOf, Compare, Contains, IsNull, Not, OneOf, Predicate
+from omnigraph.storage.lance.session import SharedHandle
+from omnigraph.storage.manifest import TablePin
 from omnigraph.storage.predicates import Operator, Value, identifier, one_of, to_sql
+from omnigraph.storage.tables import Table
+from omnigraph.storage.tables.columns import arrow_type
 
 SCALARS = [scalar for scalar in Scalar if scalar not in (Scalar.BLOB, Scalar.VECTOR)]
 SCHEMA = pa.schema([pa.field(scalar.value, arrow_type(PropType(scalar)), nullable=True) for scalar in SCALARS])

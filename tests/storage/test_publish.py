@@ -8,16 +8,12 @@ from pathlib import Path
 import pytest
 
 from omnigraph.graph import Graph
-from omnigraph.model.errors import (
-    ExpectedVersionMismatch,
-    LeaseLost,
-    ReadSetChanged,
-    RowLevelCasContention,
-)
-from omnigraph.storage import GraphStorage, Lineage, PublishPlan, VersionIs, head_of, open_storage, publish
+from omnigraph.model.errors import ExpectedVersionMismatch, LeaseLost, ReadSetChanged, RowLevelCasContention
+from omnigraph.storage import GraphStorage, open_storage
 from omnigraph.storage.failpoints import Point, armed, visits
-from omnigraph.storage.manifest import COMPACT_ABOVE_FRAGMENTS
-from omnigraph.storage.publish import rows_of
+from omnigraph.storage.manifest import CommitIdentity, PublishPlan, VersionIs, head_of, publish
+from omnigraph.storage.manifest.publishing import rows_of
+from omnigraph.storage.manifest.store import COMPACT_ABOVE_FRAGMENTS
 from support.writers import SCHEMA, write_pair
 
 
@@ -29,7 +25,7 @@ def storage(new_root: Callable[[str], str]) -> GraphStorage:
 
 
 def empty_commit(actor: str = "a") -> PublishPlan:
-    return PublishPlan(lineage=Lineage(actor_id=actor))
+    return PublishPlan(identity=CommitIdentity(actor_id=actor))
 
 
 def test_a_publish_is_one_version_with_commit_and_head(storage: GraphStorage) -> None:
@@ -51,7 +47,7 @@ def test_the_state_after_a_publish_equals_a_fresh_read(storage: GraphStorage) ->
 
 def test_a_stale_table_version_is_refused_with_its_facts(storage: GraphStorage) -> None:
     write_pair(storage)
-    plan = PublishPlan(lineage=Lineage(), requirements=(VersionIs("node:Person", 1),))
+    plan = PublishPlan(identity=CommitIdentity(), requirements=(VersionIs("node:Person", 1),))
     with pytest.raises(ExpectedVersionMismatch) as refused:
         publish(storage.manifest, plan)
     assert refused.value.details() == {"table_key": "node:Person", "expected": 1, "actual": 2}
@@ -61,7 +57,7 @@ def test_a_stale_head_is_refused_and_never_re_parented(storage: GraphStorage) ->
     stale = head_of(storage.manifest.load())
     newer = publish(storage.manifest, empty_commit())
     with pytest.raises(ReadSetChanged) as refused:
-        publish(storage.manifest, PublishPlan(lineage=Lineage(), requirements=(stale,)))
+        publish(storage.manifest, PublishPlan(identity=CommitIdentity(), requirements=(stale,)))
     assert refused.value.member == "graph_head:main"
     assert refused.value.actual == newer.commit.commit_id
 
@@ -71,9 +67,9 @@ def test_an_absent_head_row_is_a_fact_that_can_be_required(storage: GraphStorage
     graph.create_branch("fresh")
     absent = head_of(storage.manifest.load("fresh"))
     assert absent.head_commit_id is None
-    publish(storage.manifest, PublishPlan(branch="fresh", lineage=Lineage(), requirements=(absent,)))
+    publish(storage.manifest, PublishPlan(branch="fresh", identity=CommitIdentity(), requirements=(absent,)))
     with pytest.raises(ReadSetChanged):
-        publish(storage.manifest, PublishPlan(branch="fresh", lineage=Lineage(), requirements=(absent,)))
+        publish(storage.manifest, PublishPlan(branch="fresh", identity=CommitIdentity(), requirements=(absent,)))
 
 
 def test_a_re_created_branch_is_not_the_branch_that_was_read(storage: GraphStorage) -> None:
@@ -83,7 +79,7 @@ def test_a_re_created_branch_is_not_the_branch_that_was_read(storage: GraphStora
     graph.delete_branch("b")
     graph.create_branch("b")
     with pytest.raises(ReadSetChanged) as refused:
-        publish(storage.manifest, PublishPlan(branch="b", lineage=Lineage(), requirements=(token,)))
+        publish(storage.manifest, PublishPlan(branch="b", identity=CommitIdentity(), requirements=(token,)))
     assert refused.value.member == "branch_identifier:b"
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from omnigraph.model.errors import Conflict, Internal, NotFound, OmniGraphError
-from omnigraph.storage.manifest_rows import TableRegistration, TableTombstone, TableVersion
-from omnigraph.storage.manifest_state import fold_rows
-from omnigraph.storage.publish import Change, changed_rows
+from omnigraph.storage.manifest.publishing import Change, changed_rows
+from omnigraph.storage.manifest.rows import TableRegistration, TableTombstone, TableVersion
+from omnigraph.storage.manifest.state import fold_rows
 
 TABLE = TableRegistration(table_key="node:P", location="nodes/p")
 

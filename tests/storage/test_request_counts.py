@@ -9,7 +9,8 @@ import obstore
 import pytest
 
 from omnigraph.graph import Graph
-from omnigraph.storage import GraphStorage, Lineage, PublishPlan, open_storage, publish
+from omnigraph.storage import GraphStorage, open_storage
+from omnigraph.storage.manifest import CommitIdentity, PublishPlan, publish
 from support.counting_proxy import counting_proxy
 from support.s3_server import S3Server, environment_for
 from support.writers import SCHEMA
@@ -22,7 +23,7 @@ def grown(folder: Path, commits: int) -> GraphStorage:
     Graph.init(str(folder), SCHEMA, durability="os")
     storage = open_storage(str(folder), durability="os")
     for _ in range(commits):
-        publish(storage.manifest, PublishPlan(lineage=Lineage()))
+        publish(storage.manifest, PublishPlan(identity=CommitIdentity()))
     storage.manifest.compact(storage.manifest.load())
     return storage
 

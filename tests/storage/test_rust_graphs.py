@@ -8,21 +8,14 @@ import pyarrow as pa
 import pytest
 
 from omnigraph.graph import Graph
-from omnigraph.language import Catalog
+from omnigraph.language.schema import Catalog
 from omnigraph.language.schema.catalog import NodeType
 from omnigraph.model.identifiers import TableKey
 from omnigraph.model.types import Scalar
-from omnigraph.storage import (
-    GraphStorage,
-    Lineage,
-    PublishPlan,
-    TablePin,
-    head_of,
-    open_storage,
-    publish,
-    stage_append,
-)
-from omnigraph.storage.arrow_types import table_schema
+from omnigraph.storage import GraphStorage, open_storage
+from omnigraph.storage.manifest import CommitIdentity, PublishPlan, TablePin, head_of, publish
+from omnigraph.storage.tables import stage_append
+from omnigraph.storage.tables.columns import table_schema
 from support.rust_graphs import RustGraph, rust_graph
 from support.self_check import check_layout
 
@@ -173,5 +166,5 @@ def _append_copy_of_first_row(storage: GraphStorage, branch: str, key: TableKey)
             if _is_blob(field):
                 row = row.append_column(field, pa.nulls(1, field.type))
         change = storage.table_commits.commit(stage_append(table, row.select(table.schema.names)))
-        plan = PublishPlan(branch=branch, changes=(change,), requirements=(head_of(loaded),), lineage=Lineage())
+        plan = PublishPlan(branch=branch, changes=(change,), requirements=(head_of(loaded),), identity=CommitIdentity())
         publish(storage.manifest, plan, fence=lease.check)

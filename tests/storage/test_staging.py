@@ -10,18 +10,13 @@ import pytest
 
 from omnigraph.graph import Graph
 from omnigraph.model.errors import KeyConflict, OmniGraphError
-from omnigraph.storage import (
-    All,
-    Compare,
-    GraphStorage,
+from omnigraph.storage import All, Compare, GraphStorage, IsNull, OneOf, open_storage
+from omnigraph.storage.manifest import TablePin
+from omnigraph.storage.tables import (
     IndexSpec,
-    IsNull,
-    OneOf,
     StagedEffect,
     Table,
-    TablePin,
     existing_ids,
-    open_storage,
     stage_append,
     stage_delete,
     stage_indexes,

@@ -14,24 +14,22 @@ import pytest
 from omnigraph.graph import Graph
 from omnigraph.model.errors import Conflict, OmniGraphError, ReadSetChanged
 from omnigraph.model.identifiers import TableKey
-from omnigraph.storage import (
-    Compare,
-    GraphStorage,
+from omnigraph.storage import Compare, GraphStorage, open_storage
+from omnigraph.storage.failpoints import Point, armed
+from omnigraph.storage.files import durability
+from omnigraph.storage.manifest import TablePin
+from omnigraph.storage.tables import (
     IndexSpec,
     StagedEffect,
     Table,
-    TablePin,
-    durability,
-    open_storage,
     stage_append,
     stage_delete,
     stage_indexes,
     stage_overwrite,
     stage_upsert,
-    table_commits,
 )
-from omnigraph.storage.failpoints import Point, armed
-from omnigraph.storage.table_commits import StaleEffect
+from omnigraph.storage.tables import commits as table_commits
+from omnigraph.storage.tables.commits import StaleEffect
 from support.writers import PERSON, SCHEMA
 
 BASE = TablePin(PERSON, PERSON.location, 1, None, 0)

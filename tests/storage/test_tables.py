@@ -12,18 +12,16 @@ import pytest
 
 from omnigraph.graph import Graph
 from omnigraph.model.errors import Corrupt, HistoricalVersionReclaimed, Internal, OmniGraphError
-from omnigraph.storage import (
-    Compare,
-    GraphStorage,
+from omnigraph.storage import Compare, GraphStorage, OneOf, open_storage
+from omnigraph.storage.lance import session as lance_session
+from omnigraph.storage.lance.session import Handles
+from omnigraph.storage.manifest import TablePin
+from omnigraph.storage.tables import (
     IndexSpec,
-    OneOf,
     StagedEffect,
     Table,
-    TablePin,
     changed_rows,
     existing_ids,
-    lance_session,
-    open_storage,
     stage_append,
     stage_delete,
     stage_indexes,
@@ -31,7 +29,6 @@ from omnigraph.storage import (
     stage_overwrite,
     stage_upsert,
 )
-from omnigraph.storage.lance_session import Handles
 from support.writers import PERSON, SCHEMA
 
 BASE = TablePin(PERSON, PERSON.location, 1, None, 0)
@@ -167,7 +164,7 @@ def test_a_version_is_opened_once_and_forgotten_with_its_folder(local: GraphStor
 
 
 def test_the_least_used_handle_is_dropped_first(local: GraphStorage, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("omnigraph.storage.lance_session.HANDLES_MAX", 2)
+    monkeypatch.setattr("omnigraph.storage.lance.session.HANDLES_MAX", 2)
     filled(local)
     commit(local, stage_append(local.tables.open(replace(BASE, version=2)), people("eve")))
     handles = Handles(local.root)

@@ -7,7 +7,7 @@ import sys
 
 PROGRAM = """
 import sys
-import omnigraph.storage
+from omnigraph.storage import open_storage
 import pyarrow as pa
 table = pa.table({"n": pa.array([1, 2]), "t": pa.array(["a", "b"])})
 assert pa.scalar(1).as_py() == 1

@@ -12,15 +12,15 @@ import pytest
 
 from omnigraph.graph import Graph
 from omnigraph.model.errors import OmniGraphError
-from omnigraph.storage import staging_area as areas
+from omnigraph.storage.bulk import area as areas
+from omnigraph.storage.bulk.area import StagingFiles, cleanup_staging, staging_area
 from omnigraph.storage.graph_storage import GraphStorage
-from omnigraph.storage.staging_area import StagingFiles, cleanup_staging, staging_area
 
 LOAD = "01M7JRCQCTBCQXZ7RMMZ1SFG3X"
 TASK = """
 import os, sys
 from omnigraph.storage.root import parse_root
-from omnigraph.storage.staging_area import StagingFiles
+from omnigraph.storage.bulk.area import StagingFiles
 
 files = StagingFiles(parse_root(sys.argv[1]), sys.argv[2])
 with files.at_work():

@@ -12,7 +12,7 @@ import pytest
 
 from omnigraph.graph import Graph
 from omnigraph.model.errors import OmniGraphError
-from omnigraph.write.line_files import line_source
+from omnigraph.write.intake.line_files import line_source
 
 LOAD_ID = "01HZZZZZZZZZZZZZZZZZZZZZZZ"
 STARTED_MS = 1_700_000_000_000
@@ -58,7 +58,7 @@ def seen(
     **options: Any,
 ) -> Seen:
     """Loads the files and looks. Both engines get the same load id, so generated ids are compared as well."""
-    patched.setattr("omnigraph.graph.loading._identity", lambda: (LOAD_ID, STARTED_MS))
+    patched.setattr("omnigraph.pipeline.load.run_load._identity", lambda: (LOAD_ID, STARTED_MS))
     reject = Path(uri).parent / f"{engine}.rejected"
     reject.unlink(missing_ok=True)
     graph = Graph.open(uri, durability="os")

@@ -9,9 +9,9 @@ import threading
 import time
 
 from omnigraph.graph import Graph
-from omnigraph.pipeline import load_write
-from omnigraph.pipeline.session import session, stop_session
-from omnigraph.write.line_files import line_source
+from omnigraph.pipeline.load import spark_write as load_write
+from omnigraph.pipeline.spark.spark_session import session, stop_session
+from omnigraph.write.intake.line_files import line_source
 from support.signalling_writes import SIGNAL_VARIABLE, signalling_write
 
 

@@ -12,23 +12,13 @@ import pyarrow as pa
 from omnigraph.graph import Graph
 from omnigraph.language.schema.catalog import Catalog
 from omnigraph.model.identifiers import TableKey
-from omnigraph.storage import (
-    Lineage,
-    OneOf,
-    PublishPlan,
-    StagedEffect,
-    head_of,
-    open_storage,
-    publish,
-    stage_delete,
-    stage_insert,
-    stage_overwrite,
-    stage_upsert,
-)
-from omnigraph.storage.arrow_types import table_schema
+from omnigraph.storage import OneOf, open_storage
+from omnigraph.storage.manifest import CommitIdentity, PublishPlan, head_of, publish
+from omnigraph.storage.tables import StagedEffect, stage_delete, stage_insert, stage_overwrite, stage_upsert
+from omnigraph.storage.tables.columns import table_schema
 from omnigraph.write.changes import ChangeSet, TableChange
-from omnigraph.write.committed_view import CommittedView
-from omnigraph.write.load import PreparedLoad, prepare_load
+from omnigraph.write.load.prepare import PreparedLoad, prepare_load
+from omnigraph.write.rules.committed_view import CommittedView
 
 Rows = Iterable[Mapping[str, Any]]
 
@@ -72,7 +62,7 @@ class CommittedGraph:
             effect = _staged(self.storage.tables.open(pins[change.key]), change)
             if effect is not None:
                 moved.append(self.storage.table_commits.commit(effect))
-        plan = PublishPlan(changes=tuple(moved), requirements=(head_of(loaded),), lineage=Lineage())
+        plan = PublishPlan(changes=tuple(moved), requirements=(head_of(loaded),), identity=CommitIdentity())
         publish(self.storage.manifest, plan)
 
     def prepare(self, *records: Any, mode: Any = "append", **options: Any) -> PreparedLoad:

@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 import omnigraph.spark as ogs
 from omnigraph.graph import Graph
 from omnigraph.model.progress import Progress
-from omnigraph.write import ValidationFailed
+from omnigraph.write.rules import ValidationFailed
 
 WAIT_S_MAX = 120.0
 

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from omnigraph.graph import Graph
-from omnigraph.write.line_files import line_source
+from omnigraph.write.intake.line_files import line_source
 from support.inline_run import STAND_IN, run_inline
 
 

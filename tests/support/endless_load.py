@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from omnigraph.graph import Graph
-from omnigraph.language import Catalog
+from omnigraph.language.schema import Catalog
 from omnigraph.model.progress import Progress
-from omnigraph.write.records import Record
-from omnigraph.write.sources import ItemSource, Unreadable
+from omnigraph.write.intake.records import Record
+from omnigraph.write.intake.sources import ItemSource, Unreadable
 
 WAIT_S_MAX = 240.0
 

@@ -19,10 +19,11 @@ from typing import Any
 from omnigraph.graph import Graph
 from omnigraph.model.errors import OmniGraphError
 from omnigraph.model.late_dataclass import dataclass
-from omnigraph.storage import lease_objects, open_storage, root
-from omnigraph.storage.leases import Leases
-from omnigraph.write import recovery
-from omnigraph.write.gates import window
+from omnigraph.storage import open_storage, root
+from omnigraph.storage.leases import s3 as lease_objects
+from omnigraph.storage.leases.lease import Leases
+from omnigraph.write.commit.branch_queue import window
+from omnigraph.write.recovery import recover as recovery
 from support.interrupted_writes import KNOWS, PERSON, interrupted
 from support.people import FX_RECORDS, lines
 

@@ -19,5 +19,5 @@ def inline_run(spark: Any, kernel: Callable[[Any], Any], items: Sequence[Any], *
 
 def run_inline(patched: pytest.MonkeyPatch) -> None:
     """Makes the load job run its kernels in this process."""
-    for module in ("load_job", "load_write"):
-        patched.setattr(f"omnigraph.pipeline.{module}.run", inline_run)
+    for module in ("spark_job", "spark_write"):
+        patched.setattr(f"omnigraph.pipeline.load.{module}.run", inline_run)

@@ -10,7 +10,7 @@ import signal
 import sys
 
 from omnigraph.cli.main import run
-from omnigraph.graph import loading
+from omnigraph.pipeline.load import run_load as loading
 from omnigraph.storage.failpoints import Point, armed
 
 

@@ -14,21 +14,12 @@ import pyarrow as pa
 
 from omnigraph.model.errors import OmniGraphError
 from omnigraph.model.identifiers import MAIN, TableKey, new_ulid
-from omnigraph.storage import (
-    GraphStorage,
-    Lineage,
-    Published,
-    PublishPlan,
-    StagedEffect,
-    TablePin,
-    head_of,
-    open_storage,
-    publish,
-    stage_append,
-)
+from omnigraph.storage import GraphStorage, open_storage
+from omnigraph.storage.manifest import CommitIdentity, Published, PublishPlan, TablePin, head_of, publish
 from omnigraph.storage.restore import version_row
-from omnigraph.write.recovery import recover_graph
-from omnigraph.write.sidecars import Sidecar, SidecarPin, write_sidecar
+from omnigraph.storage.tables import StagedEffect, stage_append
+from omnigraph.write.recovery.recover import recover_graph
+from omnigraph.write.recovery.sidecars import Sidecar, SidecarPin, write_sidecar
 
 SCHEMA = "node Person { name: String @key  age: I32? }\nedge Knows: Person -> Person { since: Date? }\n"
 PERSON, KNOWS = TableKey("node", "Person"), TableKey("edge", "Knows")
@@ -55,7 +46,7 @@ def interrupted(
         actor_id="act-eve",
         writer_kind=kind,
         tables=tuple(_pin(storage, effect, exact) for effect in effects),
-        lineage=Lineage(actor_id="act-eve", py={"kind": "mutation"}) if exact else None,
+        identity=CommitIdentity(actor_id="act-eve", py={"kind": "mutation"}) if exact else None,
         head=head_of(loaded) if exact else None,
         **members,
     )
@@ -73,8 +64,8 @@ def publish_of(storage: GraphStorage, sidecar: Sidecar) -> Published:
         version_row(storage, pin.table_key, locations[pin.table_key], pin.table_branch, pin.post_commit_pin)
         for pin in sidecar.tables
     )
-    lineage = sidecar.lineage or Lineage(actor_id=sidecar.actor_id)
-    return publish(storage.manifest, PublishPlan(branch=sidecar.branch_name, changes=changes, lineage=lineage))
+    lineage = sidecar.identity or CommitIdentity(actor_id=sidecar.actor_id)
+    return publish(storage.manifest, PublishPlan(branch=sidecar.branch_name, changes=changes, identity=lineage))
 
 
 def _staged(storage: GraphStorage, pin: TablePin, branch: str, name: str) -> StagedEffect:

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from omnigraph.graph import Graph
-from omnigraph.storage.staging_area import tracked_paths
+from omnigraph.storage.bulk.area import tracked_paths
 
 KINDS = ("data", "_deletions", "_indices")
 

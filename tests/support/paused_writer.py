@@ -10,7 +10,7 @@ import sys
 
 from omnigraph.graph import Graph
 from omnigraph.model.errors import OmniGraphError
-from omnigraph.storage import lease_objects
+from omnigraph.storage.leases import s3 as lease_objects
 
 TTL_S = 1.0
 

@@ -12,8 +12,8 @@ from contextlib import ExitStack
 from typing import TypeVar
 
 from omnigraph.graph import Graph
-from omnigraph.graph.results import MutationResult
 from omnigraph.storage.failpoints import Point, armed
+from omnigraph.write.results import MutationResult
 
 INSERT = "query add($n: String) { insert Person { name: $n } }"
 WAIT_S = 60.0

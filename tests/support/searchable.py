@@ -10,7 +10,8 @@ from typing import Any
 from omnigraph.graph import Graph
 from omnigraph.query.search.text import text_columns
 from omnigraph.query.search.vectors import vector_columns
-from omnigraph.storage import IndexSpec, Lineage, PublishPlan, StagedEffect, Table, head_of, publish, stage_indexes
+from omnigraph.storage.manifest import CommitIdentity, PublishPlan, head_of, publish
+from omnigraph.storage.tables import IndexSpec, StagedEffect, Table, stage_indexes
 
 SCHEMA = """
 node Doc {
@@ -54,7 +55,10 @@ class Documents:
             loaded = storage.manifest.load("main")
             change = storage.table_commits.commit(effect)
             plan = PublishPlan(
-                branch="main", changes=(change,), requirements=(head_of(loaded),), lineage=Lineage(py={"kind": "x"})
+                branch="main",
+                changes=(change,),
+                requirements=(head_of(loaded),),
+                identity=CommitIdentity(py={"kind": "x"}),
             )
             publish(storage.manifest, plan, fence=lease.check)
 

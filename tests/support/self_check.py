@@ -9,10 +9,11 @@ from typing import Any
 
 import lance
 
-from omnigraph.language import compile_schema, schema_ir_from_json, schema_ir_hash
-from omnigraph.storage import GraphCommit, open_storage
-from omnigraph.storage.manifest_rows import MANIFEST_SCHEMA
-from omnigraph.storage.manifest_state import ManifestState
+from omnigraph.language.schema import compile_schema, schema_ir_from_json, schema_ir_hash
+from omnigraph.storage import open_storage
+from omnigraph.storage.manifest import GraphCommit
+from omnigraph.storage.manifest.rows import MANIFEST_SCHEMA
+from omnigraph.storage.manifest.state import ManifestState
 
 
 def check_layout(uri: str) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
-from omnigraph.pipeline import load_write
+from omnigraph.pipeline.load import spark_write as load_write
 
 SIGNAL_VARIABLE = "OMNIGRAPH_TEST_SIGNAL"
 real_rows = load_write.selected_rows

@@ -7,8 +7,10 @@ from typing import Any
 import pyarrow as pa
 
 from omnigraph.model.identifiers import TableKey
-from omnigraph.storage import GraphStorage, Lineage, PublishPlan, accept, head_of, publish, read_files, stage_append
-from omnigraph.storage.arrow_types import table_schema
+from omnigraph.storage import GraphStorage, accept, read_files
+from omnigraph.storage.manifest import CommitIdentity, PublishPlan, head_of, publish
+from omnigraph.storage.tables import stage_append
+from omnigraph.storage.tables.columns import table_schema
 
 
 def append_rows(storage: GraphStorage, key: str, rows: list[dict[str, Any]]) -> None:
@@ -22,8 +24,8 @@ def append_rows(storage: GraphStorage, key: str, rows: list[dict[str, Any]]) -> 
         pin = next(pin for pin in loaded.state.pins() if str(pin.table_key) == key)
         staged = stage_append(storage.tables.open(pin), pa.table(columns, schema=schema))
         change = storage.table_commits.commit(staged)
-        lineage = Lineage(py={"kind": "load"})
-        plan = PublishPlan(branch="main", changes=(change,), requirements=(head_of(loaded),), lineage=lineage)
+        lineage = CommitIdentity(py={"kind": "load"})
+        plan = PublishPlan(branch="main", changes=(change,), requirements=(head_of(loaded),), identity=lineage)
         publish(storage.manifest, plan, fence=lease.check)
 
 

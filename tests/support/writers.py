@@ -10,18 +10,9 @@ import sys
 import pyarrow as pa
 
 from omnigraph.model.identifiers import TableKey, new_ulid
-from omnigraph.storage import (
-    GraphStorage,
-    Lineage,
-    Published,
-    PublishPlan,
-    TablePin,
-    VersionIs,
-    head_of,
-    open_storage,
-    publish,
-    stage_append,
-)
+from omnigraph.storage import GraphStorage, open_storage
+from omnigraph.storage.manifest import CommitIdentity, Published, PublishPlan, TablePin, VersionIs, head_of, publish
+from omnigraph.storage.tables import stage_append
 
 SCHEMA = "node Person { name: String @key  age: I32? }\nedge Knows: Person -> Person { since: Date? }\n"
 PERSON, KNOWS = TableKey("node", "Person"), TableKey("edge", "Knows")
@@ -43,7 +34,7 @@ def write_pair(storage: GraphStorage, branch: str = "main", name: str | None = N
             branch=branch,
             changes=tuple(changes),
             requirements=(head_of(loaded), *(VersionIs(str(key), pins[key].version) for key in (PERSON, KNOWS))),
-            lineage=Lineage(actor_id=name),
+            identity=CommitIdentity(actor_id=name),
         )
         return publish(storage.manifest, plan, fence=lease.check)
 

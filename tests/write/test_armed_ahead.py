@@ -11,10 +11,11 @@ import pytest
 
 from omnigraph.graph import Graph
 from omnigraph.model.errors import LeaseTimeout
-from omnigraph.storage import Lineage, PublishPlan, open_storage, publish
+from omnigraph.storage import open_storage
 from omnigraph.storage.failpoints import InjectedFault, Point, armed, visits
-from omnigraph.write import gates
-from omnigraph.write.violations import ValidationFailed
+from omnigraph.storage.manifest import CommitIdentity, PublishPlan, publish
+from omnigraph.write.commit import branch_queue as gates
+from omnigraph.write.rules.violations import ValidationFailed
 from support.people import INSERT_PERSON, fx, people
 from support.queued_writers import two_inserts, two_writers
 
@@ -59,7 +60,7 @@ def test_a_publish_that_fails_is_finished_and_the_armed_writer_follows_it(graph:
 
 def test_when_the_one_before_is_taken_back_the_armed_writer_withdraws_and_writes_anew(graph: Graph) -> None:
     def another_program_publishes() -> None:
-        publish(open_storage(graph.uri).manifest, PublishPlan(lineage=Lineage()))
+        publish(open_storage(graph.uri).manifest, PublishPlan(identity=CommitIdentity()))
 
     one, two = (written.result().commit_id for written in two_inserts(graph, then=another_program_publishes))
     newest = [commit.commit_id for commit in graph.commits()[:2]]

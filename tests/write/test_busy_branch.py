@@ -11,7 +11,7 @@ import pytest
 
 from omnigraph.graph import Graph
 from omnigraph.storage import open_storage
-from omnigraph.write.gates import is_busy, window
+from omnigraph.write.commit.branch_queue import is_busy, window
 from support.people import INSERT_PERSON, fx, people
 
 

@@ -13,14 +13,16 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from omnigraph.graph import Graph
-from omnigraph.language import bind_params, compile_query
+from omnigraph.language.query import bind_params, compile_query
 from omnigraph.language.query.ir import MutationIR
 from omnigraph.model.identifiers import TableKey
 from omnigraph.model.types import INTEGER_BOUNDS, Scalar
 from omnigraph.model.values import format_date, format_datetime, to_single
-from omnigraph.query import Mode
-from omnigraph.storage.arrow_types import table_schema
-from omnigraph.write import ChangeSet, MutationRun, TableChange, WriteRequest, write
+from omnigraph.query.plan import Mode
+from omnigraph.storage.tables.columns import table_schema
+from omnigraph.write import ChangeSet, TableChange
+from omnigraph.write.commit import WriteRequest, write
+from omnigraph.write.mutation import MutationRun
 
 SCALARS = ("String", "Bool", "I32", "I64", "U32", "U64", "F32", "F64", "Date", "DateTime")
 SCHEMA = (

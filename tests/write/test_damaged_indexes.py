@@ -14,11 +14,13 @@ import pytest
 
 from omnigraph.graph import Graph
 from omnigraph.model.errors import Corrupt
-from omnigraph.query.plan import Mode
-from omnigraph.query.residence import residence
-from omnigraph.storage import OneOf, existing_ids, lance_session, open_storage, stage_delete, stage_upsert
-from omnigraph.storage.index_builds import existing_indexes, why_broken
-from omnigraph.write.committed_view import CommittedView
+from omnigraph.query.plan.steps import Mode
+from omnigraph.query.resident.cache import resident_cache
+from omnigraph.storage import OneOf, open_storage
+from omnigraph.storage.indexes.builds import existing_indexes, why_broken
+from omnigraph.storage.lance import session as lance_session
+from omnigraph.storage.tables import existing_ids, stage_delete, stage_upsert
+from omnigraph.write.rules.committed_view import CommittedView
 from support.people import lines
 from support.rust_graphs import rust_graph
 from support.searchable import forget_columns
@@ -59,10 +61,10 @@ def new_process(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Non
     monkeypatch.setenv("OMNIGRAPH_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setenv("OMNIGRAPH_SUBSTRING_INDEX_ROWS", "1")
     monkeypatch.setattr(lance_session, "_session", None)
-    residence().clear()
+    resident_cache().clear()
     forget_columns()
     yield
-    residence().clear()
+    resident_cache().clear()
     forget_columns()
 
 

@@ -11,10 +11,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from omnigraph.graph import Graph
-from omnigraph.language import CompileError, ParameterError
+from omnigraph.language import CompileError
+from omnigraph.language.query import ParameterError
 from omnigraph.model.identifiers import TableKey
-from omnigraph.storage.arrow_types import table_schema
-from omnigraph.write import ChangeSet, TableChange, ValidationFailed, WriteRequest, write
+from omnigraph.storage.tables.columns import table_schema
+from omnigraph.write import ChangeSet, TableChange
+from omnigraph.write.commit import WriteRequest, write
+from omnigraph.write.rules import ValidationFailed
 
 SCHEMA = """
 node Event {
@@ -119,7 +122,7 @@ def test_a_column_beyond_the_calendar_is_refused_in_parquet(
 
 def test_seconds_that_no_millisecond_counts_are_refused_and_do_not_wrap() -> None:
     from omnigraph.model.types import PropType, Scalar
-    from omnigraph.write.tabular.arrow_values import json_values
+    from omnigraph.write.intake.tabular.arrow_values import json_values
 
     column = pa.array([2**62, None, -(2**62)], pa.int64()).view(pa.timestamp("s"))
     assert json_values(column, PropType(Scalar.DATETIME)) == [2**62 * 1000, None, -(2**62) * 1000]

@@ -12,17 +12,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omnigraph.language import compile_schema
+from omnigraph.language.schema import compile_schema
 from omnigraph.model.errors import InvalidValue
 from omnigraph.model.identifiers import ulid_from
 from omnigraph.model.types import PropType, Scalar
 from omnigraph.model.values import canonical_text, coerce_json
-from omnigraph.storage.arrow_types import table_schema
-from omnigraph.write.canonical import canonical_column
-from omnigraph.write.columns import to_column
-from omnigraph.write.decode import Decoded, decode, decode_plan
-from omnigraph.write.generated_ids import IdSource
-from omnigraph.write.records import RESERVED_NAMES, Record, RecordReader
+from omnigraph.storage.tables.columns import table_schema
+from omnigraph.write.intake.columns import to_column
+from omnigraph.write.intake.decode import Decoded, decode, decode_plan
+from omnigraph.write.intake.generated_ids import IdSource
+from omnigraph.write.intake.records import RESERVED_NAMES, Record, RecordReader
+from omnigraph.write.rules.canonical_text import canonical_column
 
 CATALOG = compile_schema(
     """

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
+from omnigraph.embeddings import Embedder, EmbeddingConfig
 from omnigraph.graph import Graph
 from omnigraph.language.diagnostics import CompileError
 from omnigraph.model.errors import EmbeddingModelMismatch, EmbeddingNotConfigured, EmbeddingProviderFailed
-from omnigraph.query.embeddings import Embedder, EmbeddingConfig
-from omnigraph.write import ValidationFailed
-from omnigraph.write.embedding import embedded_records
+from omnigraph.write.intake.embedding import embedded_records
+from omnigraph.write.rules import ValidationFailed
 from support.embedding_server import Failure, embedding_server
 
 SCHEMA = """

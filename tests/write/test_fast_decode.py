@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from omnigraph.language import compile_schema
-from omnigraph.write import intake, line_groups
-from omnigraph.write.intake import ReadPlan
-from omnigraph.write.line_files import LineItem
+from omnigraph.language.schema import compile_schema
+from omnigraph.write.intake import line_groups
+from omnigraph.write.intake import read_item as intake
+from omnigraph.write.intake.line_files import LineItem
+from omnigraph.write.intake.read_item import ReadPlan
 
 CATALOG = compile_schema(
     """

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from omnigraph.graph import Graph
-from omnigraph.graph.mutating import digest
 from omnigraph.model.errors import Conflict
-from omnigraph.storage import Lineage, PublishPlan, publish
 from omnigraph.storage.failpoints import Point, armed
+from omnigraph.storage.manifest import CommitIdentity, PublishPlan, publish
+from omnigraph.write.mutation.run_mutation import digest
 from support.people import INSERT_PERSON, fx, lines, people, person
 
 OLDER = "query q() { update Person set { age: 26 } where age = 25 }"
@@ -158,8 +158,8 @@ def test_a_write_that_takes_back_its_own_work_for_its_twin_gets_the_answer_of_th
     py = {"kind": "mutation", "idempotency_key": "k", "request_digest": digest("mutation", "main", OLDER, None, {})}
 
     def twin() -> None:
-        lineage = Lineage(py={**py, "result": {"affected_nodes": 5, "affected_edges": 0}})
-        publish(graph._storage.manifest, PublishPlan(branch="main", lineage=lineage))
+        lineage = CommitIdentity(py={**py, "result": {"affected_nodes": 5, "affected_edges": 0}})
+        publish(graph._storage.manifest, PublishPlan(branch="main", identity=lineage))
 
     with armed(Point.MUTATION_BEFORE_PUBLISH, twin):
         again = graph.mutate(OLDER, idempotency_key="k")

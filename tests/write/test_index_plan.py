@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from omnigraph.language import compile_schema
-from omnigraph.storage import IndexSpec
-from omnigraph.storage.index_builds import ExistingIndex
-from omnigraph.write import check_pattern
-from omnigraph.write.index_plan import (
+from omnigraph.language.schema import compile_schema
+from omnigraph.storage.indexes.builds import ExistingIndex
+from omnigraph.storage.tables import IndexSpec
+from omnigraph.write.rules import check_pattern
+from omnigraph.write.upkeep.index_plan import (
     EXACT_VECTORS_MAX,
     LOOKUP_ROWS_MIN,
     SEGMENTS_MAX,

@@ -18,9 +18,9 @@ from omnigraph.model.errors import PreconditionFailed, TypeNotFound
 from omnigraph.query.search import nearest, text_matches, vectors
 from omnigraph.storage import OneOf
 from omnigraph.storage.failpoints import InjectedFault, Point, armed
-from omnigraph.storage.index_builds import BuildTask, BuiltSegment, build_in_threads, existing_indexes
-from omnigraph.write import index_plan, indexing
-from omnigraph.write.indexing import ensure_indices
+from omnigraph.storage.indexes.builds import BuildTask, BuiltSegment, build_in_threads, existing_indexes
+from omnigraph.write.upkeep import index_plan, indexing
+from omnigraph.write.upkeep.indexing import ensure_indices
 from support.leftovers import nothing_is_left
 from support.people import FX_SCHEMA, INSERT_PERSON, fx, people
 from support.rust_graphs import rust_graph

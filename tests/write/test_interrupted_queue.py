@@ -19,8 +19,11 @@ import pytest
 
 from omnigraph.graph import Graph
 from omnigraph.model.errors import LeaseTimeout
-from omnigraph.storage import file_locks, lease_files, lease_queue, leases
-from omnigraph.write import gates
+from omnigraph.storage.files import file_locks
+from omnigraph.storage.leases import lease as leases
+from omnigraph.storage.leases import local as lease_files
+from omnigraph.storage.leases import local_queue as lease_queue
+from omnigraph.write.commit import branch_queue as gates
 
 WATCHED = {str(module.__file__) for module in (gates, leases, lease_files, lease_queue, file_locks)}
 ADD = "query add($n: String) { insert Person { name: $n } }"

@@ -14,12 +14,12 @@ import pytest
 
 from omnigraph.graph import Graph
 from omnigraph.model.errors import BadRequest
-from omnigraph.write import key_columns
-from omnigraph.write.canonical import tuple_codes
-from omnigraph.write.decode import Decoded
-from omnigraph.write.key_columns import PART_BYTES_VARIABLE, gathered, hash_parts, members, part_numbers, pieces
-from omnigraph.write.spool import Spool
-from omnigraph.write.violations import ValidationFailed
+from omnigraph.write.intake.decode import Decoded
+from omnigraph.write.load.spool import Spool
+from omnigraph.write.rules import key_columns
+from omnigraph.write.rules.canonical_text import tuple_codes
+from omnigraph.write.rules.key_columns import PART_BYTES_VARIABLE, gathered, hash_parts, members, part_numbers, pieces
+from omnigraph.write.rules.violations import ValidationFailed
 
 ALPHABET = "ab\0ßé漢😀"
 

@@ -11,11 +11,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from omnigraph.language import compile_schema
+from omnigraph.language.schema import compile_schema
 from omnigraph.model.errors import BadRequest
-from omnigraph.write.intake import ReadPlan
-from omnigraph.write.line_files import LineItem, find_files, line_source
-from omnigraph.write.sources import Places, Unreadable
+from omnigraph.write.intake.line_files import LineItem, find_files, line_source
+from omnigraph.write.intake.read_item import ReadPlan
+from omnigraph.write.intake.sources import Unreadable
+from omnigraph.write.places import Places
 
 CATALOG = compile_schema("node Q { s: String?  r: I32 }\nedge K: Q -> Q { w: F64? }").catalog
 PLAN = ReadPlan(CATALOG, "load", 1_700_000_000_000, False, True, 10_000)

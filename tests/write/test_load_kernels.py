@@ -9,10 +9,11 @@ import pytest
 
 from omnigraph.model.errors import KeyConflict
 from omnigraph.model.identifiers import TableKey
-from omnigraph.write import assembly, line_files
-from omnigraph.write.kept_lines import KeptLines
-from omnigraph.write.load import PreparedLoad
-from omnigraph.write.violations import ValidationFailed
+from omnigraph.write.intake import line_files
+from omnigraph.write.load import checks as assembly
+from omnigraph.write.load.kept_lines import KeptLines
+from omnigraph.write.load.prepare import PreparedLoad
+from omnigraph.write.rules.violations import ValidationFailed
 from support.committed_graphs import CommittedGraph, edge, node
 
 SCHEMA = """

@@ -19,8 +19,8 @@ from typing import Any
 import pytest
 
 from omnigraph.graph import Graph
-from omnigraph.storage import lease_objects
 from omnigraph.storage.failpoints import ENVIRONMENT_VARIABLE, Point
+from omnigraph.storage.leases import s3 as lease_objects
 from support.paused_writer import TTL_S
 from support.s3_server import S3Server
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from omnigraph.graph import Graph
-from omnigraph.write.gates import HANDOVERS_WHILE_WANTED_MAX
+from omnigraph.write.commit.branch_queue import HANDOVERS_WHILE_WANTED_MAX
 from support.people import edges, fx, people
 
 pytestmark = pytest.mark.timeout(600)

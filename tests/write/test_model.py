@@ -21,7 +21,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from omnigraph.graph import Graph
 from omnigraph.model.errors import BranchExists, BranchHasDependants, KeyConflict, OmniGraphError
 from omnigraph.storage.failpoints import Point, armed
-from omnigraph.write import ValidationFailed
+from omnigraph.write.rules import ValidationFailed
 from support.people import lines
 
 pytestmark = pytest.mark.timeout(900)

@@ -12,7 +12,8 @@ import pytest
 from language.query.library import CASES, SCHEMA, load_cases, source_of
 from language.query.oracle import PINNED
 from omnigraph.graph import Graph
-from omnigraph.language import CompileError, ParameterError
+from omnigraph.language import CompileError
+from omnigraph.language.query import ParameterError
 from omnigraph.language.query.ir import NOW
 from omnigraph.model.errors import OmniGraphError
 

@@ -18,9 +18,9 @@ from omnigraph.graph import Graph
 from omnigraph.model.identifiers import new_ulid
 from omnigraph.query.search import bm25, nearest, text_matches
 from omnigraph.storage import OneOf, compaction
+from omnigraph.storage.bulk.area import StagingFiles
 from omnigraph.storage.compaction import greatest_fragment
 from omnigraph.storage.failpoints import Point, armed
-from omnigraph.storage.staging_area import StagingFiles
 from support.leftovers import nothing_is_left
 from support.people import INSERT_PERSON, fx, people
 from support.s3_server import S3Server

@@ -8,9 +8,9 @@ import pytest
 
 from omnigraph.graph import Graph
 from omnigraph.model.errors import Unreachable
-from omnigraph.storage import manifest as manifest_module
 from omnigraph.storage import open_storage
-from omnigraph.write import publish_ahead as ahead
+from omnigraph.storage.manifest import store as manifest_module
+from omnigraph.write.commit import publish_ahead as ahead
 from support.people import INSERT_PERSON, fx, people
 
 

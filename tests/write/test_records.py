@@ -6,8 +6,8 @@ import pickle
 
 import pytest
 
-from omnigraph.language import compile_schema
-from omnigraph.write.records import (
+from omnigraph.language.schema import compile_schema
+from omnigraph.write.intake.records import (
     LINE_BYTES_MAX,
     RESERVED_NAMES,
     STRUCTURAL_CHARACTERS_MAX,
@@ -15,7 +15,7 @@ from omnigraph.write.records import (
     RecordReader,
     structural_characters,
 )
-from omnigraph.write.violations import Violation
+from omnigraph.write.rules.violations import Violation
 
 CATALOG = compile_schema("node P { k: String @key }\nnode Q { t: String? }\nedge K: P -> P { w: I32? }\n").catalog
 READER = RecordReader(CATALOG, "in.jsonl")

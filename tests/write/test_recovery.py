@@ -19,12 +19,13 @@ from omnigraph.graph import Graph
 from omnigraph.history import create_branch, delete_branch
 from omnigraph.model.errors import OpenedReadOnly, RecoveryRequired, SchemaApplyInProgress
 from omnigraph.model.identifiers import MAIN, SCHEMA_APPLY_LOCK
-from omnigraph.storage import MANIFEST, GraphStorage, Lineage, PublishPlan, open_storage, publish
+from omnigraph.storage import MANIFEST, GraphStorage, open_storage
 from omnigraph.storage.failpoints import InjectedFault, Point, armed
+from omnigraph.storage.manifest import CommitIdentity, PublishPlan, publish
 from omnigraph.storage.restore import lineage_head, lineage_versions, version_row
-from omnigraph.write.recovery import pending, recover_branch, recover_graph, recoveries, resolve
-from omnigraph.write.recovery_schema import FOREIGN_LOCK_AGE_S, LOCK_NOTE
-from omnigraph.write.sidecars import Sidecar, SidecarUnreadable, sidecar_path, write_sidecar
+from omnigraph.write.recovery.recover import pending, recover_branch, recover_graph, recoveries, resolve
+from omnigraph.write.recovery.schema_apply import FOREIGN_LOCK_AGE_S, LOCK_NOTE
+from omnigraph.write.recovery.sidecars import Sidecar, SidecarUnreadable, sidecar_path, write_sidecar
 from support.interrupted_writes import BOTH, KNOWS, PERSON, SCHEMA, content, interrupted, publish_of
 from support.self_check import check_layout
 from support.writers import write_pair
@@ -83,11 +84,11 @@ def test_a_complete_write_is_published_as_the_commit_that_it_minted(storage: Gra
     assert recovered(storage) == ["rolled_forward"]
     assert content(fresh(storage), branch) == WITH_EVE
     head = fresh(storage).manifest.load(branch).state.head
-    assert sidecar.lineage is not None
+    assert sidecar.identity is not None
     assert head is not None
     assert (head.commit_id, head.created_at, head.actor_id, head.py) == (
-        sidecar.lineage.commit_id,
-        sidecar.lineage.created_at,
+        sidecar.identity.commit_id,
+        sidecar.identity.created_at,
         "act-eve",
         {"kind": "mutation"},
     )
@@ -153,7 +154,7 @@ def test_a_write_that_is_visible_is_recorded_and_not_published_again(storage: Gr
 
 def test_a_write_whose_head_moved_is_taken_back_and_the_winner_stays(storage: GraphStorage) -> None:
     interrupted(storage)
-    publish(storage.manifest, PublishPlan(lineage=Lineage(actor_id="winner")))
+    publish(storage.manifest, PublishPlan(identity=CommitIdentity(actor_id="winner")))
     assert recovered(storage) == ["rolled_back"]
     assert content(fresh(storage)) == WITHOUT_EVE
     assert history(storage)[:2] == ["omnigraph:recovery", "winner"]
@@ -218,7 +219,7 @@ def test_a_graph_that_shows_more_than_a_table_has_stops_recovery(storage: GraphS
     pin = next(pin for pin in storage.manifest.load().state.pins() if pin.table_key == PERSON)
     row = version_row(storage, str(PERSON), PERSON.location, None, pin.version)
     forged = replace(row, table_version=pin.version + 5)
-    publish(storage.manifest, PublishPlan(changes=(forged,), lineage=Lineage()))
+    publish(storage.manifest, PublishPlan(changes=(forged,), identity=CommitIdentity()))
     with pytest.raises(RecoveryRequired, match="versions of the table are missing"):
         recover_graph(fresh(storage))
     assert [one.operation_id for one in pending(storage)] == [sidecar.operation_id]
@@ -249,7 +250,7 @@ def test_recovery_through_a_read_only_handle_is_refused(storage: GraphStorage) -
 
 
 def test_a_live_writer_is_never_touched(storage: GraphStorage, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("omnigraph.write.recovery.LEASE_WAIT_S", 0)
+    monkeypatch.setattr("omnigraph.write.recovery.recover.LEASE_WAIT_S", 0)
     with storage.leases.hold(MAIN):
         interrupted(storage, commits=[PERSON])
         assert recover_graph(fresh(storage)) == []
@@ -375,7 +376,7 @@ def test_tx_C20_a_roll_forward_that_was_overtaken_finds_its_goal_reached(storage
 def test_a_roll_forward_that_lost_its_head_on_the_way_is_taken_back(storage: GraphStorage) -> None:
     interrupted(storage)
     other = fresh(storage)
-    plan = PublishPlan(lineage=Lineage(actor_id="winner"))
+    plan = PublishPlan(identity=CommitIdentity(actor_id="winner"))
     with armed(Point.ROLL_FORWARD_PUBLISH, lambda: publish(other.manifest, plan) and None):
         assert recovered(storage) == ["rolled_back"]
     assert content(fresh(storage)) == WITHOUT_EVE
@@ -401,8 +402,8 @@ def test_tx_C23_a_merge_that_was_not_confirmed_is_taken_back(storage: GraphStora
 def test_a_confirmed_merge_is_published_with_both_parents(storage: GraphStorage, branch: str, exact: bool) -> None:
     source = "01JZ3V7C9J8Q2M4T6W8Y0A1B2C"
     sidecar = interrupted(storage, branch=branch, kind="BranchMerge", exact=exact, merge_source_commit_id=source)
-    if sidecar.lineage is not None:
-        sidecar = replace(sidecar, lineage=replace(sidecar.lineage, merged_parent_id=source))
+    if sidecar.identity is not None:
+        sidecar = replace(sidecar, identity=replace(sidecar.identity, merged_parent_id=source))
     confirmed(storage, sidecar)
     assert recovered(storage) == ["rolled_forward"]
     head = fresh(storage).manifest.load(branch).state.head
@@ -413,7 +414,7 @@ def test_a_confirmed_merge_is_published_with_both_parents(storage: GraphStorage,
 
 def test_a_confirmed_merge_into_a_head_that_moved_is_taken_back(storage: GraphStorage) -> None:
     confirmed(storage, interrupted(storage, kind="BranchMerge", exact=False))
-    publish(storage.manifest, PublishPlan(lineage=Lineage(actor_id="winner")))
+    publish(storage.manifest, PublishPlan(identity=CommitIdentity(actor_id="winner")))
     assert recovered(storage) == ["rolled_back"]
     assert history(storage)[:2] == ["omnigraph:recovery", "winner"]
 
@@ -462,8 +463,8 @@ def test_a_writer_resolves_its_own_work_by_its_own_hand(storage: GraphStorage) -
         sidecar = interrupted(storage)
         resolution = resolve(storage, sidecar, lease.check)
     assert resolution.commit is not None
-    assert sidecar.lineage is not None
-    assert resolution.commit.commit_id == sidecar.lineage.commit_id
+    assert sidecar.identity is not None
+    assert resolution.commit.commit_id == sidecar.identity.commit_id
     assert content(fresh(storage)) == WITH_EVE
 
 
@@ -504,7 +505,7 @@ def test_a_fresh_lock_of_a_program_without_leases_is_kept(
     lock(storage)
     recover_graph(fresh(storage))
     assert storage.lineages.exists(MANIFEST, SCHEMA_APPLY_LOCK)
-    monkeypatch.setattr("omnigraph.write.recovery_schema.FOREIGN_LOCK_AGE_S", -FOREIGN_LOCK_AGE_S)
+    monkeypatch.setattr("omnigraph.write.recovery.schema_apply.FOREIGN_LOCK_AGE_S", -FOREIGN_LOCK_AGE_S)
     recover_graph(fresh(storage))
     assert not storage.lineages.exists(MANIFEST, SCHEMA_APPLY_LOCK)
 

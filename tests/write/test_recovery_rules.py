@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from omnigraph.storage.restore import LineageVersion
-from omnigraph.write.recovery_rules import Decision, Observed, PinState, Verdicts, classify, decide
-from omnigraph.write.sidecars import SidecarPin
+from omnigraph.write.recovery.rules import Decision, Observed, PinState, Verdicts, classify, decide
+from omnigraph.write.recovery.sidecars import SidecarPin
 
 OURS = "ours"
 

@@ -18,7 +18,7 @@ import pytest
 from omnigraph.graph import Graph
 from omnigraph.storage import GraphStorage, open_storage, read_files
 from omnigraph.storage.contract import accept
-from omnigraph.write.recovery import recover_graph, recoveries
+from omnigraph.write.recovery.recover import recover_graph, recoveries
 from support.rust_graphs import RustGraph, rust_graph
 from support.self_check import check_layout
 

@@ -10,8 +10,8 @@ import pytest
 
 from omnigraph.model.errors import KeyConflict
 from omnigraph.model.identifiers import TableKey, is_ulid
-from omnigraph.write.validation import validate
-from omnigraph.write.violations import ValidationFailed
+from omnigraph.write.rules.validation import validate
+from omnigraph.write.rules.violations import ValidationFailed
 from support.committed_graphs import CommittedGraph, edge, node
 
 SCHEMA = """

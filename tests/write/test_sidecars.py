@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from omnigraph.model.errors import RecoveryRequired
-from omnigraph.storage import HeadIs, Lineage
 from omnigraph.storage.failpoints import InjectedFault, Point, armed
 from omnigraph.storage.layout import RECOVERY
-from omnigraph.storage.objects_local import LocalObjects
-from omnigraph.write.sidecars import (
+from omnigraph.storage.manifest import CommitIdentity, HeadIs
+from omnigraph.storage.objects.local import LocalObjects
+from omnigraph.write.recovery.sidecars import (
     Sidecar,
     SidecarPin,
     SidecarRegistration,
@@ -72,7 +72,7 @@ FULL = replace(
     merge_source_commit_id="01JZ3V7C9J8Q2M4T6W8Y0A1B2D",
     registrations=(SidecarRegistration(table_key="node:Place", table_path="nodes/13b3f5afa0862d1c"),),
     tombstones=(SidecarTombstone(table_key="edge:Old", tombstone_version=9),),
-    lineage=Lineage(
+    identity=CommitIdentity(
         commit_id="01JZ3V7C9J8Q2M4T6W8Y0A1B2E", created_at=17, actor_id="ü", merged_parent_id="p", py={"kind": "load"}
     ),
     head=HeadIs(((3, "b203"),), None),

@@ -15,9 +15,9 @@ import pytest
 
 from omnigraph.graph import Graph
 from omnigraph.model.errors import CommitNotDurable, InitializationIndeterminate, OmniGraphError, SyncFailed
-from omnigraph.storage import durability
 from omnigraph.storage.failpoints import InjectedFault, Point, armed
-from omnigraph.storage.manifest import ManifestStore
+from omnigraph.storage.files import durability
+from omnigraph.storage.manifest.store import ManifestStore
 
 SCHEMA = "node Person { name: String @key  age: I32? }"
 ADD = "query add($n: String) { insert Person { name: $n } }"

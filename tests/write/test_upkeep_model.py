@@ -14,7 +14,7 @@ import pytest
 from omnigraph.graph import Graph
 from omnigraph.query.search import bm25, nearest, text, text_matches, vectors
 from omnigraph.storage import Compare, OneOf
-from omnigraph.write import index_plan
+from omnigraph.write.upkeep import index_plan
 from support.searchable import Documents, forget_columns
 
 SCHEMA = "node Doc { slug: String @key  title: String? @index  n: I32? @index  emb: Vector(2)? @index }"

@@ -13,13 +13,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from omnigraph.model.identifiers import TableKey
-from omnigraph.storage import IndexSpec, open_storage, stage_indexes
-from omnigraph.storage.arrow_types import table_schema
-from omnigraph.write import committed_view
-from omnigraph.write.canonical import repeats, tuple_codes
+from omnigraph.storage import open_storage
+from omnigraph.storage.tables import IndexSpec, stage_indexes
+from omnigraph.storage.tables.columns import table_schema
 from omnigraph.write.changes import ChangeSet, Provenance
-from omnigraph.write.committed_view import CommittedView
-from omnigraph.write.validation import validate
+from omnigraph.write.rules import committed_view
+from omnigraph.write.rules.canonical_text import repeats, tuple_codes
+from omnigraph.write.rules.committed_view import CommittedView
+from omnigraph.write.rules.validation import validate
 from support.committed_graphs import CommittedGraph
 from support.rust_graphs import rust_graph
 

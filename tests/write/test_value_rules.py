@@ -8,10 +8,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from omnigraph.language import compile_schema
-from omnigraph.storage.arrow_types import table_schema
+from omnigraph.language.schema import compile_schema
+from omnigraph.storage.tables.columns import table_schema
 from omnigraph.write.changes import Provenance, TableChange
-from omnigraph.write.value_rules import check_values
+from omnigraph.write.rules.value_rules import check_values
 
 CATALOG = compile_schema(
     """

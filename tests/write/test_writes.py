@@ -23,8 +23,8 @@ from omnigraph.model.errors import (
     TableDrift,
 )
 from omnigraph.storage.failpoints import InjectedFault, Point, armed
-from omnigraph.write import ValidationFailed
-from omnigraph.write.mutations import MUTATION_ROWS_MAX
+from omnigraph.write.mutation.statements import MUTATION_ROWS_MAX
+from omnigraph.write.rules import ValidationFailed
 from support.people import (
     FC_SCHEMA,
     FU_SCHEMA,

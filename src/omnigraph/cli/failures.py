@@ -9,7 +9,7 @@ import click
 from omnigraph.cli.exit_codes import FAILURE, INTERRUPTED, USAGE, exit_code_of
 from omnigraph.cli.output import Output, to_json_text
 from omnigraph.cli.refusals import ReportedFailure
-from omnigraph.language.diagnostics import CompileError
+from omnigraph.language import CompileError
 from omnigraph.model.errors import Json, OmniGraphError, PreconditionFailed
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import datetime as dt
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
-from omnigraph.language import Param, ParameterError
+from omnigraph.language.query import ParameterError
 from omnigraph.model.errors import BadRequest, Json
 
 _PLAIN = frozenset((str, int, float, bool, type(None)))
@@ -119,13 +119,3 @@ def given_options(params: Mapping[str, Any] | None, **options: Any) -> frozenset
     if params is not None:
         return frozenset()
     return frozenset(name for name, value in options.items() if value != _DEFAULTS.get(name))
-
-
-def refuse_swallowed(declared: Iterable[Param], options: frozenset[str]) -> None:
-    """Raises when an option that was given is also a parameter of the query: which one was meant nobody can tell."""
-    for param in declared:
-        if param.name in options:
-            raise ParameterError(
-                f"param '{param.name}': '{param.name}' is an option of this method and a parameter of this query",
-                f'pass the parameters as a mapping: params={{"{param.name}": …}}',
-            )

@@ -15,41 +15,40 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 from omnigraph import history
 from omnigraph.history import Snapshot
-from omnigraph.language import compile_schema
+from omnigraph.language.schema import compile_schema
 from omnigraph.model.errors import BadRequest, Conflict, Corrupt
 from omnigraph.model.identifiers import MAIN, normalize_branch
 from omnigraph.storage import (
+    STAGING,
     AcceptedSchema,
+    Address,
     ContractFiles,
-    Durability,
-    GraphCommit,
     GraphStorage,
-    LoadedManifest,
     accept,
     create_graph,
     files_stamp,
     open_storage,
     read_files,
 )
-from omnigraph.storage.layout import STAGING
-from omnigraph.storage.root import Address
+from omnigraph.storage.files import Durability
+from omnigraph.storage.manifest import GraphCommit, LoadedManifest
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from omnigraph.graph.load_sources import Source
-    from omnigraph.graph.loading import Engine, LoadMode
     from omnigraph.graph.pinned import PinnedGraph
     from omnigraph.graph.reading import Reader
-    from omnigraph.graph.results import LoadResult, MutationResult
-    from omnigraph.language import MigrationPlan
+    from omnigraph.language.schema import MigrationPlan
     from omnigraph.model.progress import ProgressListener
     from omnigraph.pipeline.export import ExportResult
-    from omnigraph.query import Cancellation, Explanation, Mode, QueryLimits, QueryResult
-    from omnigraph.write import RecoveryRecord, Sidecar, VerifyReport
-    from omnigraph.write.indexing import IndexReport, IndexStatus
-    from omnigraph.write.optimize import OptimizeReport
-    from omnigraph.write.tabular import Suggestion
+    from omnigraph.pipeline.load import Engine, LoadMode, Source
+    from omnigraph.query import Cancellation, Explanation, QueryLimits, QueryResult
+    from omnigraph.query.plan import Mode
+    from omnigraph.write import LoadResult, MutationResult
+    from omnigraph.write.intake.tabular import Suggestion
+    from omnigraph.write.recovery import RecoveryRecord, Sidecar
+    from omnigraph.write.upkeep import IndexReport, IndexStatus, OptimizeReport
+    from omnigraph.write.verify import VerifyReport
 
 
 class Graph:
@@ -76,7 +75,7 @@ class Graph:
         durability: Durability = "full",
     ) -> Self:
         """Creates an empty graph with this schema text. A schema that does not compile changes nothing."""
-        from omnigraph.write import check_pattern
+        from omnigraph.write.rules import check_pattern
 
         compiled = compile_schema(schema, file=schema_file, check_pattern=check_pattern)
         storage = open_storage(uri, durability=durability)
@@ -97,13 +96,13 @@ class Graph:
         storage = open_storage(uri, durability=durability, read_only=read_only)
         main = storage.manifest.load(MAIN)  # the version stamp is checked before anything else
         if not read_only:
-            from omnigraph.write import recover_graph
+            from omnigraph.write.recovery import recover_graph
 
             storage.objects.require_conditional_puts()
             if recover_graph(storage):
                 main = storage.manifest.load(MAIN)
             if storage.objects.has_any(STAGING):
-                from omnigraph.storage.staging_area import cleanup_staging
+                from omnigraph.storage.bulk import cleanup_staging
 
                 cleanup_staging(storage)
         graph = cls(storage, normalize_branch(branch), actor)
@@ -160,8 +159,8 @@ class Graph:
 
     def plan_schema(self, text: str, *, file: str | None = None, allow_data_loss: bool = False) -> MigrationPlan:
         """What it would take to go from the accepted schema to this text. Changes nothing."""
-        from omnigraph.language import plan_migration
-        from omnigraph.write import check_pattern
+        from omnigraph.language.schema import plan_migration
+        from omnigraph.write.rules import check_pattern
 
         desired = compile_schema(text, file=file, check_pattern=check_pattern)
         return plan_migration(self.schema.ir, desired, allow_data_loss=allow_data_loss)
@@ -272,7 +271,7 @@ class Graph:
         head. With an `idempotency_key` a repeated call returns the first call's commit instead of writing again.
         """
         from omnigraph.graph.arguments import given_options, json_params
-        from omnigraph.graph.mutating import Mutation, mutate
+        from omnigraph.write.mutation import Mutation, mutate
 
         options = {"name": name, "if_commit": if_commit, "idempotency_key": idempotency_key, "message": message}
         mutation = Mutation(
@@ -318,8 +317,7 @@ class Graph:
         lines, or tables by `format`, `type` and `mapping`. Small inputs run in this process, others on Spark
         (`engine`); `spark` is a session or a master.
         """
-        from omnigraph.graph.load_sources import SourceFormat
-        from omnigraph.graph.loading import Load, load
+        from omnigraph.pipeline.load import Load, SourceFormat, load
 
         request = Load(
             source=source,
@@ -352,14 +350,14 @@ class Graph:
         options: Mapping[str, str] | None = None,
     ) -> Suggestion:
         """A mapping for a table, from the names of its columns and its first rows: to read, mend and give to `load`."""
-        from omnigraph.write.tabular import suggest_for
+        from omnigraph.write.intake.tabular import suggest_for
 
         paths = [source] if isinstance(source, str | Path) else list(source)
         return suggest_for(paths, format, self.schema.catalog, type_name=type, options=options)
 
     def cleanup_staging(self) -> list[str]:
         """Removes what loads that died left behind; says which loads these were. Living ones are not touched."""
-        from omnigraph.storage.staging_area import cleanup_staging
+        from omnigraph.storage.bulk import cleanup_staging
 
         self._storage.require_writable()
         return cleanup_staging(self._storage)
@@ -368,8 +366,10 @@ class Graph:
         self, branch: str | None = None, *, types: Sequence[str] | None = None, dates: Literal["raw", "iso"] = "raw"
     ) -> Iterator[bytes]:
         """The entities of one snapshot as JSON lines, nodes before edges, by id; `load` reads them back."""
+        from omnigraph.history.export import export_lines
+
         snapshot = self.snapshot(branch)
-        return history.export_lines(self._storage, snapshot, self.schema.catalog, types=types, dates=dates)
+        return export_lines(self._storage, snapshot, self.schema.catalog, types=types, dates=dates)
 
     def export_to(
         self,
@@ -405,7 +405,7 @@ class Graph:
 
     def indexes(self, branch: str | None = None) -> list[IndexStatus]:
         """Every index that the schema asks for or that a table has: what it covers, and why it is not ready."""
-        from omnigraph.write.indexing import index_status
+        from omnigraph.write.upkeep import index_status
 
         snapshot = self.snapshot(branch)
         return index_status(self._storage, snapshot.tables, self.schema.catalog, branch=snapshot.branch)
@@ -415,32 +415,32 @@ class Graph:
 
         `tables` narrows it to some types, given as `node:Person`.
         """
-        from omnigraph.write.indexing import ensure_indices
+        from omnigraph.write.upkeep import ensure_indices
 
         named = self._named(branch)
         return ensure_indices(self._storage, lambda: self.schema, named, tables=tables, actor_id=self._actor)
 
     def optimize(self, branch: str | None = None, *, tables: Sequence[str] | None = None) -> OptimizeReport:
         """Puts the small fragments that many small writes leave together, and brings the indexes up to date."""
-        from omnigraph.write.optimize import optimize
+        from omnigraph.write.upkeep import optimize
 
         return optimize(self._storage, lambda: self.schema, self._named(branch), tables=tables, actor_id=self._actor)
 
     def verify(self, *, deep: bool = True) -> VerifyReport:
         """Checks everything that can be checked without changing a byte, and reports all of it."""
-        from omnigraph.write import verify_graph
+        from omnigraph.write.verify import verify_graph
 
         return verify_graph(self._storage, deep=deep)
 
     def recoveries(self) -> list[RecoveryRecord]:
         """The interrupted writes that were resolved, oldest first."""
-        from omnigraph.write import recoveries
+        from omnigraph.write.recovery import recoveries
 
         return recoveries(self._storage)
 
     def pending_recoveries(self) -> list[Sidecar]:
         """The intents of writes that are not finished: of dead writers, and of those that are at work right now."""
-        from omnigraph.write import pending
+        from omnigraph.write.recovery import pending
 
         return pending(self._storage)
 

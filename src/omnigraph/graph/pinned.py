@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from omnigraph import history
 from omnigraph.history import Snapshot
 from omnigraph.model.errors import BadRequest
 from omnigraph.model.late_dataclass import dataclass
@@ -35,7 +34,9 @@ class PinnedGraph:
     def export(self, *, types: Sequence[str] | None = None, dates: Literal["raw", "iso"] = "raw") -> Iterator[bytes]:
         """As `Graph.export`: the entities of the commit as JSON lines."""
         storage, catalog = self.graph._storage, self.graph.schema.catalog
-        return history.export_lines(storage, self.snapshot(), catalog, types=types, dates=dates)
+        from omnigraph.history.export import export_lines
+
+        return export_lines(storage, self.snapshot(), catalog, types=types, dates=dates)
 
 
 def _without_a_snapshot(options: dict[str, Any]) -> dict[str, Any]:

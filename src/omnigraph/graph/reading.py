@@ -11,27 +11,27 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from omnigraph import history
-from omnigraph.graph.arguments import moment_text, refuse_swallowed
+from omnigraph.graph.arguments import moment_text
 from omnigraph.history import Snapshot
-from omnigraph.language import Catalog, CompiledQuery, UnknownQuery, bind_params, compile_query, parse_queries
+from omnigraph.language.query import (
+    CompiledQuery,
+    UnknownQuery,
+    bind_params,
+    compile_query,
+    parse_queries,
+    refuse_shadowed_params,
+)
+from omnigraph.language.schema import Catalog
 from omnigraph.model.errors import BadRequest, Corrupt, HistoricalVersionReclaimed, Json
 from omnigraph.model.identifiers import MAIN
 from omnigraph.model.late_dataclass import dataclass
 from omnigraph.model.values import format_datetime
-from omnigraph.query import (
-    Cancellation,
-    Explanation,
-    Mode,
-    QueryEngine,
-    QueryLimits,
-    QueryOptions,
-    QueryResult,
-    ReadRequest,
-)
+from omnigraph.query import Cancellation, Explanation, QueryEngine, QueryLimits, QueryOptions, QueryResult, ReadRequest
+from omnigraph.query.plan import Mode
 from omnigraph.storage import AcceptedSchema, GraphStorage
 
 if TYPE_CHECKING:
-    from omnigraph.query.embeddings import Embedder
+    from omnigraph.embeddings import Embedder
 
 COMPILED_QUERIES_MAX = 512
 
@@ -114,9 +114,9 @@ class Reader:
             compiled = self._compile(read.text, read.name, catalog)
         except UnknownQuery:
             for declaration in parse_queries(read.text).declarations:
-                refuse_swallowed(declaration.params, read.stated & {"name"})
+                refuse_shadowed_params(declaration.params, read.stated & {"name"})
             raise
-        refuse_swallowed(compiled.params, read.stated)
+        refuse_shadowed_params(compiled.params, read.stated)
         return compiled
 
     def _compile(self, text: str, name: str | None, catalog: Catalog) -> CompiledQuery:
@@ -146,7 +146,7 @@ class Reader:
         """Made on first need and kept: a graph that never embeds needs no key."""
         with self._lock:
             if self._embedder is None:
-                from omnigraph.query.embeddings import embedder_from_environment
+                from omnigraph.embeddings import embedder_from_environment
 
                 self._embedder = embedder_from_environment()
                 if self._embedder is None:

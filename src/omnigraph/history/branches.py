@@ -24,7 +24,9 @@ from omnigraph.model.identifiers import (
     check_new_branch_name,
     normalize_branch,
 )
-from omnigraph.storage import MANIFEST, GraphStorage, HeadIs, HeldLeases, LoadedManifest, Point, reach
+from omnigraph.storage import MANIFEST, GraphStorage, Point, reach
+from omnigraph.storage.leases import HeldLeases
+from omnigraph.storage.manifest import HeadIs, LoadedManifest
 
 _log = logging.getLogger("omnigraph.history")
 

@@ -6,7 +6,8 @@ from omnigraph.history.snapshots import Snapshot, snapshot_of
 from omnigraph.model.errors import CommitNotFound, HistoricalVersionReclaimed
 from omnigraph.model.identifiers import MAIN
 from omnigraph.model.values import parse_datetime
-from omnigraph.storage import GraphCommit, GraphStorage, LoadedManifest
+from omnigraph.storage import GraphStorage
+from omnigraph.storage.manifest import GraphCommit, LoadedManifest
 
 SEARCH_FORWARD_VERSIONS = 16
 """A commit recorded one version too low (another program compacted meanwhile) is searched for this far ahead."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from omnigraph.model.errors import TypeNotFound
 from omnigraph.model.identifiers import MAIN, TableKey
 from omnigraph.model.late_dataclass import dataclass
-from omnigraph.storage import GraphCommit, GraphStorage, LoadedManifest, TablePin
+from omnigraph.storage import GraphStorage
+from omnigraph.storage.manifest import GraphCommit, LoadedManifest, TablePin
 
 
 @dataclass(frozen=True, slots=True)

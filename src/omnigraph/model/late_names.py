@@ -1,19 +1,25 @@
-"""Late names: what a package offers and imports only when somebody asks for it, so that starting stays cheap."""
+"""Late names: a package's face. It offers names of its modules and imports each module when it is first asked for."""
 
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
 
-def late_names(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
-    """The `__getattr__` of a package: each name with the module that it lives in."""
+def late_names(
+    package: str, contents: Mapping[str, tuple[str, ...]]
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """The `__getattr__` and `__dir__` of a package whose modules (by their names in it) offer these names."""
+    homes = {name: module for module, names in contents.items() for name in names}
 
     def get(name: str) -> Any:
         home = homes.get(name)
         if home is None:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        return getattr(importlib.import_module(home), name)
+        value = getattr(importlib.import_module(f"{package}.{home}"), name)
+        setattr(sys.modules[package], name, value)  # the next look finds it without coming here
+        return value
 
-    return get
+    return get, lambda: sorted(homes)

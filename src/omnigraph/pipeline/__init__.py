@@ -1,1 +1,1 @@
-"""The pipeline: jobs on Spark that turn sources into staged effects. Start with `session`, `run`, `load_job`."""
+"""The data pipeline: loads and exports, in this process or on Spark."""

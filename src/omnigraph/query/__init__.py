@@ -1,7 +1,4 @@
-"""The read path: plan, operators over Arrow and numpy, topology, search, ranking. Start with `QueryEngine`.
-
-Names are imported when first used: the write path shares the rules of values and conditions, and needs no engine.
-"""
+"""The read path: one checked query on one snapshot. Start with `execute`."""
 
 from __future__ import annotations
 
@@ -10,30 +7,41 @@ from typing import TYPE_CHECKING
 from omnigraph.model.late_names import late_names
 
 if TYPE_CHECKING:
-    from omnigraph.query.execute import QueryEngine, QueryOptions, ReadRequest
-    from omnigraph.query.explain import Explanation
-    from omnigraph.query.limits import Cancellation, QueryCancelled, QueryLimits, QueryTimeout
-    from omnigraph.query.plan import Mode
-    from omnigraph.query.result import QueryResult
-
-__all__ = [
-    "Cancellation",
-    "Explanation",
-    "Mode",
-    "QueryCancelled",
-    "QueryEngine",
-    "QueryLimits",
-    "QueryOptions",
-    "QueryResult",
-    "QueryTimeout",
-    "ReadRequest",
-]
-
-_HOMES = {
-    "execute": ("QueryEngine", "QueryOptions", "ReadRequest"),
-    "explain": ("Explanation",),
-    "limits": ("Cancellation", "QueryCancelled", "QueryLimits", "QueryTimeout"),
-    "plan": ("Mode",),
-    "result": ("QueryResult",),
-}
-__getattr__ = late_names(__name__, {name: f"{__name__}.{home}" for home, names in _HOMES.items() for name in names})
+    from omnigraph.query.constants import constant as constant
+    from omnigraph.query.constants import plain as plain
+    from omnigraph.query.constants import scalar as scalar
+    from omnigraph.query.execute import QueryEngine as QueryEngine
+    from omnigraph.query.execute import QueryOptions as QueryOptions
+    from omnigraph.query.execute import ReadRequest as ReadRequest
+    from omnigraph.query.explain import Explanation as Explanation
+    from omnigraph.query.frames import Mask as Mask
+    from omnigraph.query.limits import Cancellation as Cancellation
+    from omnigraph.query.limits import QueryCancelled as QueryCancelled
+    from omnigraph.query.limits import QueryLimits as QueryLimits
+    from omnigraph.query.limits import QueryTimeout as QueryTimeout
+    from omnigraph.query.result import QueryResult as QueryResult
+else:
+    __getattr__, __dir__ = late_names(
+        __name__,
+        {
+            "constants": (
+                "constant",
+                "plain",
+                "scalar",
+            ),
+            "execute": (
+                "QueryEngine",
+                "QueryOptions",
+                "ReadRequest",
+            ),
+            "explain": ("Explanation",),
+            "frames": ("Mask",),
+            "limits": (
+                "Cancellation",
+                "QueryCancelled",
+                "QueryLimits",
+                "QueryTimeout",
+            ),
+            "result": ("QueryResult",),
+        },
+    )

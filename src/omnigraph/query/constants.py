@@ -6,12 +6,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from omnigraph.language.query.ir import Expr, Literal, Param, PropAccess
-from omnigraph.language.query.literals import DateLit, DateTimeLit, ListLit, LiteralValue, NullLit, StringLit
-from omnigraph.language.query.params import BoundParams
+from omnigraph.language.query import BoundParams, Expr, Literal, Param, PropAccess
+from omnigraph.language.query.parse import DateLit, DateTimeLit, ListLit, LiteralValue, NullLit, StringLit
 from omnigraph.model.types import PropType, Scalar
 from omnigraph.model.values import parse_date, parse_datetime, to_single
-from omnigraph.storage.arrow_types import arrow_type
+from omnigraph.storage.tables import arrow_type
 
 _I64_MAX = 2**63 - 1
 

@@ -12,34 +12,39 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from omnigraph.history import Snapshot
-from omnigraph.language import CompiledQuery, QueryIR
-from omnigraph.language.query.ir import AliasRef, EntityObject
-from omnigraph.language.query.params import BoundParams, row_count
-from omnigraph.language.schema.catalog import Catalog
+from omnigraph.language.query import AliasRef, BoundParams, CompiledQuery, EntityObject, QueryIR, row_count
+from omnigraph.language.schema import Catalog
 from omnigraph.model.errors import Corrupt, Internal
 from omnigraph.model.identifiers import MAIN, TableKey
 from omnigraph.model.late_dataclass import dataclass
-from omnigraph.query.degree_book import DegreeBook, KnownDegrees
-from omnigraph.query.evaluation import Evaluation
+from omnigraph.query.answer import Output
 from omnigraph.query.explain import Explanation, explanation
+from omnigraph.query.expressions import Evaluation
 from omnigraph.query.frames import ONE_ROW
 from omnigraph.query.limits import MORSEL_ROWS, Cancellation, Guard, QueryLimits
-from omnigraph.query.operators import Run, StepTimes
-from omnigraph.query.output import Output
-from omnigraph.query.plan import Mode, Plan, ScanNodes
-from omnigraph.query.planner import make_plan
-from omnigraph.query.ranking import Ranking
-from omnigraph.query.residence import Residence, residence
+from omnigraph.query.operators import Run, SharedResults, StepTimes
+from omnigraph.query.plan import (
+    AccessMode,
+    DegreeCache,
+    KnownDegrees,
+    Mode,
+    Plan,
+    RecentTables,
+    ScanNodes,
+    Statistics,
+    choose_access_mode,
+    make_plan,
+)
+from omnigraph.query.resident import QueryView, ResidentCache, resident_cache
 from omnigraph.query.result import QueryResult
-from omnigraph.query.shared import SharedResults
-from omnigraph.query.statistics import Statistics
-from omnigraph.query.topology_files import TopologyFiles
-from omnigraph.query.view import Asked, Decision, QueryView, decide
-from omnigraph.storage import GraphStorage, Table
-from omnigraph.storage.user_cache import cache_folder
+from omnigraph.query.search import Ranking
+from omnigraph.query.topology import TopologyFiles
+from omnigraph.storage import GraphStorage
+from omnigraph.storage.files import cache_folder
+from omnigraph.storage.tables import Table
 
 if TYPE_CHECKING:
-    from omnigraph.query.embeddings import Embedder
+    from omnigraph.embeddings import Embedder
 
 PLANS_MAX = 512
 LIMITED_MORSEL_ROWS = 4096
@@ -69,21 +74,21 @@ class ReadRequest:
     asked_commit: str | None = None
 
 
-_asked = Asked()
+_asked = RecentTables()
 
 
 class QueryEngine:
     """Runs reads on one graph. Thread-safe; what it keeps is shared by all engines of the process."""
 
     def __init__(
-        self, storage: GraphStorage, embedder: Callable[[], Embedder], resident: Residence | None = None
+        self, storage: GraphStorage, embedder: Callable[[], Embedder], resident: ResidentCache | None = None
     ) -> None:
         self._storage = storage
         self._embedder = embedder
-        self._residence = resident or residence()
+        self._resident_cache = resident or resident_cache()
         self._plans = _Plans()
         self._files: TopologyFiles | None = None
-        self._degrees = DegreeBook(self._residence, self._topology_files)
+        self._degrees = DegreeCache(self._resident_cache, self._topology_files)
 
     def run(self, request: ReadRequest) -> QueryResult:
         """The answer, or a typed error; nothing is changed."""
@@ -106,41 +111,41 @@ class QueryEngine:
 
     # --- parts --------------------------------------------------------------------------------------------
 
-    def _planned(self, request: ReadRequest) -> tuple[Plan, Decision]:
+    def _planned(self, request: ReadRequest) -> tuple[Plan, AccessMode]:
         ir = request.query.ir
         if not isinstance(ir, QueryIR):
             raise Internal(f"query '{request.query.name}' is a mutation")
         tables = self._tables(request)
         plan = self._plans.plan(ir, request.catalog, request.snapshot, self._degrees.known(tables, request.catalog))
-        return plan, decide(plan, request.options.mode, tables, self._residence, _asked)
+        return plan, choose_access_mode(plan, request.options.mode, tables, self._resident_cache, _asked)
 
     def _tables(self, request: ReadRequest) -> list[Table]:
         keys = (TableKey(ref.kind, ref.type_name) for ref in request.query.operation.reads)
         return [self._storage.tables.open(request.snapshot.table(key)) for key in keys]
 
     def _execute(
-        self, request: ReadRequest, plan: Plan, decision: Decision, times: dict[int, StepTimes] | None
+        self, request: ReadRequest, plan: Plan, decision: AccessMode, times: dict[int, StepTimes] | None
     ) -> tuple[pa.Table, Guard]:
         """What is resident may rest on files of older versions that are gone, such as those of a deleted branch: then
         it is dropped and made again from the version that was asked about."""
         try:
             return self._attempt(request, plan, decision, times)
         except Corrupt:
-            if decision.mode != "csr" or not self._residence.forget(self._tables(request)):
+            if decision.mode != "csr" or not self._resident_cache.forget(self._tables(request)):
                 raise
         if times is not None:
             times.clear()
         return self._attempt(request, plan, decision, times)
 
     def _attempt(
-        self, request: ReadRequest, plan: Plan, decision: Decision, times: dict[int, StepTimes] | None
+        self, request: ReadRequest, plan: Plan, decision: AccessMode, times: dict[int, StepTimes] | None
     ) -> tuple[pa.Table, Guard]:
         guard = Guard(request.options.limits, request.options.cancellation)
         view = QueryView(
             self._storage,
             request.snapshot,
             request.catalog,
-            resident=self._residence if decision.mode == "csr" else None,
+            resident=self._resident_cache if decision.mode == "csr" else None,
             files=self._topology_files,
         )
         ranking = Ranking(request.catalog, plan.types, self._embedder, use_index=request.options.use_index)

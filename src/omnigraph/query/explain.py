@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import field
 
-from omnigraph.language.query.ir import (
+from omnigraph.language.query import (
     Condition,
     Direction,
     Expr,
@@ -18,14 +18,16 @@ from omnigraph.language.query.ir import (
     QueryIR,
     Variable,
 )
-from omnigraph.language.query.literals import literal_text
+from omnigraph.language.query.parse import literal_text
 from omnigraph.model.errors import Json
 from omnigraph.model.late_dataclass import dataclass
-from omnigraph.query.degrees import QUANTILES, Degrees
 from omnigraph.query.operators import StepTimes
 from omnigraph.query.plan import (
+    QUANTILES,
     Absent,
+    AccessMode,
     Close,
+    Degrees,
     Either,
     Fan,
     Hop,
@@ -38,7 +40,6 @@ from omnigraph.query.plan import (
     Shared,
     Traverse,
 )
-from omnigraph.query.view import Decision
 
 _OPS = {"eq": "=", "ne": "!=", "lt": "<", "gt": ">", "le": "<=", "ge": ">=", "string_contains": "contains"}
 _ARROWS: dict[Direction, tuple[str, str]] = {"out": ("-", "->"), "in": ("<-", "-"), "both": ("-", "-")}
@@ -101,7 +102,7 @@ class Explanation:
 
 def explanation(
     plan: Plan,
-    decision: Decision,
+    decision: AccessMode,
     name: str,
     *,
     times: Mapping[int, StepTimes] | None = None,

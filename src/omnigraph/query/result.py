@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import pyarrow as pa
 
-from omnigraph.language.query.describe import Column
-from omnigraph.language.query.ir import EntityObject
+from omnigraph.language.query import Column, EntityObject
 from omnigraph.model.errors import BadRequest, Json
 from omnigraph.model.types import PropType, Scalar
 from omnigraph.model.values import json_value

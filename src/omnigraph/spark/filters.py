@@ -13,8 +13,7 @@ from decimal import Decimal
 import pyarrow as pa
 from pyspark.sql import datasource as pushed
 
-from omnigraph.storage import All, AnyOf, Compare, IsNull, Not, OneOf, Predicate
-from omnigraph.storage.predicates import Operator, Value
+from omnigraph.storage import All, AnyOf, Compare, IsNull, Not, OneOf, Operator, Predicate, Value
 
 _COMPARISONS: dict[type[pushed.Filter], Operator] = {
     pushed.EqualTo: "=",

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from omnigraph.graph import Graph
-from omnigraph.pipeline.frame_sources import frame_source
+from omnigraph.pipeline.load import frame_source
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from omnigraph.graph.results import LoadResult
+    from omnigraph.write import LoadResult
 
 
 def load(

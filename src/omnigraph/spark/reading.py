@@ -13,10 +13,11 @@ from omnigraph.model.late_dataclass import dataclass
 from omnigraph.spark import options as chosen
 from omnigraph.spark.boundary import boundary_schema, to_boundary
 from omnigraph.spark.filters import predicate_of
-from omnigraph.spark.pins import pinned_snapshot
+from omnigraph.spark.read_commit import pinned_snapshot
 from omnigraph.spark.stated_filters import stated_predicate
-from omnigraph.storage import All, GraphStorage, Predicate, Table, TablePin, open_storage
-from omnigraph.storage.scan_groups import scan_group, scan_groups
+from omnigraph.storage import All, GraphStorage, Predicate, open_storage
+from omnigraph.storage.manifest import TablePin
+from omnigraph.storage.tables import Table, scan_group, scan_groups
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,7 @@ import pyarrow as pa
 from omnigraph.model.errors import BadRequest
 from omnigraph.model.types import PropType, Scalar
 from omnigraph.model.values import coerce_json
-from omnigraph.storage import Compare, IsNull, Not, OneOf, Predicate
-from omnigraph.storage.predicates import Operator
+from omnigraph.storage import Compare, IsNull, Not, OneOf, Operator, Predicate
 
 _SCALARS = {
     pa.string(): Scalar.STRING,

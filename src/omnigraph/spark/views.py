@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from omnigraph.graph import Graph
-from omnigraph.spark.pins import pinned_snapshot
+from omnigraph.spark.read_commit import pinned_snapshot
 from omnigraph.spark.source import OmniGraphSource
 
 if TYPE_CHECKING:

@@ -15,17 +15,15 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
 from omnigraph.graph import Graph
-from omnigraph.graph.results import LoadInterrupted
-from omnigraph.language import Catalog
+from omnigraph.language.schema import Catalog
 from omnigraph.model.errors import BadRequest
-from omnigraph.pipeline.handed_over import HandedOver, StagedSource
-from omnigraph.pipeline.spill import DecodeReceipt
+from omnigraph.pipeline.load import DecodeReceipt, HandedOver, StagedSource
 from omnigraph.spark import options as chosen
 from omnigraph.storage import open_storage, parse_root
-from omnigraph.storage.staging_area import StagingArea
-from omnigraph.write import ValidationFailed
-from omnigraph.write.tabular import BatchReader, TypeMapping, bind, read_mappings
-from omnigraph.write.tabular.mapping import with_type
+from omnigraph.storage.bulk import StagingArea
+from omnigraph.write import LoadInterrupted
+from omnigraph.write.intake.tabular import BatchReader, TypeMapping, bind, read_mappings, with_type
+from omnigraph.write.rules import ValidationFailed
 
 LoadMode = Literal["append", "merge", "overwrite"]
 _log = logging.getLogger("omnigraph.spark")

@@ -1,99 +1,133 @@
-"""Storage: the seam to Lance and to the object store. Start with `open_storage`; nothing of Lance leaves here."""
+"""Storage: the seam to Lance and to the object store. Start with `graph_storage`; nothing of Lance leaves here."""
 
-from omnigraph.storage.birth import create_graph
-from omnigraph.storage.contract import AcceptedSchema, ContractFiles, accept, files_stamp, read_files
-from omnigraph.storage.durability import Durability
-from omnigraph.storage.failpoints import Point, reach
-from omnigraph.storage.fragments import ChangedRows, FragmentState, changed_rows, fragment_states, scan_fragments
-from omnigraph.storage.graph_storage import GraphStorage, open_storage
-from omnigraph.storage.layout import MANIFEST
-from omnigraph.storage.leases import HeldLeases
-from omnigraph.storage.manifest import BranchRef, LoadedManifest, StagedRows
-from omnigraph.storage.manifest_rows import GraphCommit, TableRegistration, TableTombstone, TableVersion
-from omnigraph.storage.manifest_state import BranchIdentifier, Incarnation, ManifestState, TablePin
-from omnigraph.storage.predicates import All, AnyOf, Compare, Contains, IsNull, Not, OneOf, Predicate
-from omnigraph.storage.publish import (
-    HeadIs,
-    Lineage,
-    Published,
-    PublishPlan,
-    VersionIs,
-    head_of,
-    publish,
-    stage_publish,
-)
-from omnigraph.storage.root import Root, parse_root
-from omnigraph.storage.staging import (
-    IndexSpec,
-    StagedEffect,
-    existing_ids,
-    stage_append,
-    stage_delete,
-    stage_indexes,
-    stage_insert,
-    stage_overwrite,
-    stage_upsert,
-)
-from omnigraph.storage.tables import IndexInfo, Table, TableIdentity
+from __future__ import annotations
 
-__all__ = [
-    "MANIFEST",
-    "AcceptedSchema",
-    "All",
-    "AnyOf",
-    "BranchIdentifier",
-    "BranchRef",
-    "ChangedRows",
-    "Compare",
-    "Contains",
-    "ContractFiles",
-    "Durability",
-    "FragmentState",
-    "GraphCommit",
-    "GraphStorage",
-    "HeadIs",
-    "HeldLeases",
-    "Incarnation",
-    "IndexInfo",
-    "IndexSpec",
-    "IsNull",
-    "Lineage",
-    "LoadedManifest",
-    "ManifestState",
-    "Not",
-    "OneOf",
-    "Point",
-    "Predicate",
-    "PublishPlan",
-    "Published",
-    "Root",
-    "StagedEffect",
-    "StagedRows",
-    "Table",
-    "TableIdentity",
-    "TablePin",
-    "TableRegistration",
-    "TableTombstone",
-    "TableVersion",
-    "VersionIs",
-    "accept",
-    "changed_rows",
-    "create_graph",
-    "existing_ids",
-    "files_stamp",
-    "fragment_states",
-    "head_of",
-    "open_storage",
-    "parse_root",
-    "publish",
-    "reach",
-    "read_files",
-    "scan_fragments",
-    "stage_append",
-    "stage_delete",
-    "stage_indexes",
-    "stage_insert",
-    "stage_overwrite",
-    "stage_publish",
-    "stage_upsert",
-]
+from typing import TYPE_CHECKING
+
+from omnigraph.model.late_names import late_names
+
+if TYPE_CHECKING:
+    from omnigraph.storage.compaction import Compacted as Compacted
+    from omnigraph.storage.compaction import compact as compact
+    from omnigraph.storage.compaction import is_worth_compacting as is_worth_compacting
+    from omnigraph.storage.compaction import stage_compaction as stage_compaction
+    from omnigraph.storage.compaction import still_compacts as still_compacts
+    from omnigraph.storage.contract import AcceptedSchema as AcceptedSchema
+    from omnigraph.storage.contract import ContractFiles as ContractFiles
+    from omnigraph.storage.contract import accept as accept
+    from omnigraph.storage.contract import archive as archive
+    from omnigraph.storage.contract import files_stamp as files_stamp
+    from omnigraph.storage.contract import read_files as read_files
+    from omnigraph.storage.create import create_graph as create_graph
+    from omnigraph.storage.failpoints import InjectedFault as InjectedFault
+    from omnigraph.storage.failpoints import Point as Point
+    from omnigraph.storage.failpoints import reach as reach
+    from omnigraph.storage.graph_storage import GraphStorage as GraphStorage
+    from omnigraph.storage.graph_storage import from_disk as from_disk
+    from omnigraph.storage.graph_storage import open_storage as open_storage
+    from omnigraph.storage.inspection import fork_pin as fork_pin
+    from omnigraph.storage.inspection import manifest_faults as manifest_faults
+    from omnigraph.storage.inspection import table_faults as table_faults
+    from omnigraph.storage.layout import MANIFEST as MANIFEST
+    from omnigraph.storage.layout import RECOVERY as RECOVERY
+    from omnigraph.storage.layout import SCHEMA_FILES as SCHEMA_FILES
+    from omnigraph.storage.layout import STAGING as STAGING
+    from omnigraph.storage.predicates import All as All
+    from omnigraph.storage.predicates import AnyOf as AnyOf
+    from omnigraph.storage.predicates import Compare as Compare
+    from omnigraph.storage.predicates import Contains as Contains
+    from omnigraph.storage.predicates import IsNull as IsNull
+    from omnigraph.storage.predicates import Not as Not
+    from omnigraph.storage.predicates import OneOf as OneOf
+    from omnigraph.storage.predicates import Operator as Operator
+    from omnigraph.storage.predicates import Predicate as Predicate
+    from omnigraph.storage.predicates import Value as Value
+    from omnigraph.storage.recovery_audit import RecoveryKind as RecoveryKind
+    from omnigraph.storage.recovery_audit import RecoveryRecord as RecoveryRecord
+    from omnigraph.storage.recovery_audit import TableOutcome as TableOutcome
+    from omnigraph.storage.recovery_audit import append_record as append_record
+    from omnigraph.storage.recovery_audit import recovery_records as recovery_records
+    from omnigraph.storage.restore import LineageVersion as LineageVersion
+    from omnigraph.storage.restore import lineage_head as lineage_head
+    from omnigraph.storage.restore import lineage_versions as lineage_versions
+    from omnigraph.storage.restore import restore_lineage as restore_lineage
+    from omnigraph.storage.restore import settle_versions as settle_versions
+    from omnigraph.storage.restore import version_row as version_row
+    from omnigraph.storage.root import Address as Address
+    from omnigraph.storage.root import Root as Root
+    from omnigraph.storage.root import parse_root as parse_root
+else:
+    __getattr__, __dir__ = late_names(
+        __name__,
+        {
+            "compaction": (
+                "Compacted",
+                "compact",
+                "is_worth_compacting",
+                "stage_compaction",
+                "still_compacts",
+            ),
+            "contract": (
+                "AcceptedSchema",
+                "ContractFiles",
+                "accept",
+                "archive",
+                "files_stamp",
+                "read_files",
+            ),
+            "create": ("create_graph",),
+            "failpoints": (
+                "InjectedFault",
+                "Point",
+                "reach",
+            ),
+            "graph_storage": (
+                "GraphStorage",
+                "from_disk",
+                "open_storage",
+            ),
+            "inspection": (
+                "fork_pin",
+                "manifest_faults",
+                "table_faults",
+            ),
+            "layout": (
+                "MANIFEST",
+                "RECOVERY",
+                "SCHEMA_FILES",
+                "STAGING",
+            ),
+            "predicates": (
+                "All",
+                "AnyOf",
+                "Compare",
+                "Contains",
+                "IsNull",
+                "Not",
+                "OneOf",
+                "Operator",
+                "Predicate",
+                "Value",
+            ),
+            "recovery_audit": (
+                "RecoveryKind",
+                "RecoveryRecord",
+                "TableOutcome",
+                "append_record",
+                "recovery_records",
+            ),
+            "restore": (
+                "LineageVersion",
+                "lineage_head",
+                "lineage_versions",
+                "restore_lineage",
+                "settle_versions",
+                "version_row",
+            ),
+            "root": (
+                "Address",
+                "Root",
+                "parse_root",
+            ),
+        },
+    )

@@ -12,16 +12,11 @@ from typing import Any
 
 from omnigraph.model.identifiers import new_ulid
 from omnigraph.model.late_dataclass import dataclass
-from omnigraph.storage.bulk_staging import data_paths
+from omnigraph.storage.bulk import StagingArea, StagingFiles, data_paths, scratch_copy
 from omnigraph.storage.failpoints import Point, reach
-from omnigraph.storage.fragments import FragmentState, fragment_states
-from omnigraph.storage.index_builds import index_identities
-from omnigraph.storage.lance_errors import translated
-from omnigraph.storage.lance_session import Compaction, LanceOperation, Transaction
-from omnigraph.storage.scratch import scratch_copy
-from omnigraph.storage.staging import StagedEffect, staged_effect
-from omnigraph.storage.staging_area import StagingArea, StagingFiles
-from omnigraph.storage.tables import Table
+from omnigraph.storage.indexes import index_identities
+from omnigraph.storage.lance import Compaction, LanceOperation, Transaction, translated
+from omnigraph.storage.tables import FragmentState, StagedEffect, Table, fragment_states, staged_effect
 
 SMALL_ROWS = 65_536
 """Fragments with fewer rows are put together, up to this size."""

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 
-from omnigraph.language import (
+from omnigraph.language import CompileError
+from omnigraph.language.schema import (
     Catalog,
     CompiledSchema,
-    CompileError,
     SchemaIR,
     catalog_from_ir,
     compile_schema,

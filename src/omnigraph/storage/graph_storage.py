@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from omnigraph.model.errors import OpenedReadOnly
 from omnigraph.model.late_dataclass import dataclass
-from omnigraph.storage.durability import Durability
-from omnigraph.storage.lance_session import Handles, new_session
+from omnigraph.storage.files import Durability
+from omnigraph.storage.lance import Handles, VersionFiles, new_session
 from omnigraph.storage.leases import Leases
-from omnigraph.storage.lineages import Lineages
 from omnigraph.storage.manifest import ManifestStore
 from omnigraph.storage.objects import ObjectStore, open_store
 from omnigraph.storage.root import Address, Root, parse_root
-from omnigraph.storage.table_commits import TableCommits
-from omnigraph.storage.tables import Tables
-from omnigraph.storage.version_files import VersionFiles
+from omnigraph.storage.tables import Lineages, TableCommits, Tables
 
 
 @dataclass(frozen=True, slots=True)

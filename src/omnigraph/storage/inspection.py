@@ -8,17 +8,14 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from omnigraph.language.schema.catalog import EdgeType, NodeType
+from omnigraph.language.schema import EdgeType, NodeType
 from omnigraph.model.errors import Corrupt
 from omnigraph.model.identifiers import TableKey
 from omnigraph.storage import layout
-from omnigraph.storage.arrow_types import table_schema
-from omnigraph.storage.lance_errors import translated
-from omnigraph.storage.manifest import LoadedManifest
-from omnigraph.storage.manifest_rows import MANIFEST_SCHEMA
-from omnigraph.storage.manifest_state import TablePin
+from omnigraph.storage.lance import translated
+from omnigraph.storage.manifest import MANIFEST_SCHEMA, LoadedManifest, TablePin
 from omnigraph.storage.objects import ObjectStore
-from omnigraph.storage.tables import Table
+from omnigraph.storage.tables import Table, table_schema
 
 DATA_STORAGE_VERSION = "2.2"
 

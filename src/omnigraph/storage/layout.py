@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from urllib.parse import quote, unquote
 
-from omnigraph.model.identifiers import GRAPH_LEASE as GRAPH_LEASE
-
 MANIFEST = "__manifest"
 RECOVERY = "__recovery"
 RECOVERY_AUDIT = "_graph_commit_recoveries.lance"

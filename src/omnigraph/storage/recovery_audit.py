@@ -14,11 +14,18 @@ import pyarrow as pa
 from omnigraph.model.errors import Corrupt, Unreachable
 from omnigraph.model.format_version import DATA_STORAGE_VERSION
 from omnigraph.model.late_dataclass import dataclass
-from omnigraph.storage.created_files import sync_version
-from omnigraph.storage.durability import sync_folder
+from omnigraph.storage.files import sync_folder
 from omnigraph.storage.graph_storage import GraphStorage
-from omnigraph.storage.lance_errors import Fault, classify, translate, translated
-from omnigraph.storage.lance_session import Dataset, LanceDataset, write_fragments
+from omnigraph.storage.lance import (
+    Dataset,
+    Fault,
+    LanceDataset,
+    classify,
+    sync_version,
+    translate,
+    translated,
+    write_fragments,
+)
 from omnigraph.storage.layout import RECOVERY_AUDIT
 
 RecoveryKind = Literal["RolledForward", "RolledBack", "OrphanedBranchDiscarded"]

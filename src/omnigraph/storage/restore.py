@@ -9,12 +9,20 @@ from __future__ import annotations
 from omnigraph.model.errors import Corrupt, Internal
 from omnigraph.model.late_dataclass import dataclass
 from omnigraph.storage import layout
-from omnigraph.storage.created_files import sync_version
 from omnigraph.storage.graph_storage import GraphStorage
-from omnigraph.storage.lance_errors import Fault, classify, translate, translated
-from omnigraph.storage.lance_session import Dataset, LanceDataset, LanceOperation, Transaction
-from omnigraph.storage.manifest_rows import TableVersion
-from omnigraph.storage.table_commits import commit_of, object_path
+from omnigraph.storage.lance import (
+    Dataset,
+    Fault,
+    LanceDataset,
+    LanceOperation,
+    Transaction,
+    classify,
+    sync_version,
+    translate,
+    translated,
+)
+from omnigraph.storage.manifest import TableVersion
+from omnigraph.storage.tables import commit_of, object_path
 
 UNREADABLE = "unreadable"
 """The operation of a version whose transaction Lance cannot read back."""

@@ -15,8 +15,9 @@ import pyarrow as pa
 
 from omnigraph.model.identifiers import TableKey
 from omnigraph.model.late_dataclass import dataclass
-from omnigraph.storage import StagedEffect, TablePin
-from omnigraph.write.sources import Place, Places
+from omnigraph.storage.manifest import TablePin
+from omnigraph.storage.tables import StagedEffect
+from omnigraph.write.places import Place, Places
 
 ChangeMode = Literal["insert", "upsert", "overwrite", "delete"]
 """insert: ids must be new. upsert: replace or add. overwrite: this is the whole new content. delete: remove ids."""

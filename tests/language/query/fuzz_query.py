@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 from language.query.library import CATALOG, language_cases, source_of
-from omnigraph.language import CompileError, compile_queries, format_query, lint_queries
-from omnigraph.language.query.parser import parse
+from omnigraph.language import CompileError
+from omnigraph.language.query import compile_queries, format_query, lint_queries
+from omnigraph.language.query.parse.parser import parse
 
 LARGE = """query a($x: String?, $n: I64) @description("d") @instruction("i") {
   match { $p: Person { name: $x, age: 1 } $p $w:<knows> $q or { $x is null { $p.age > -1 $p.tags contains "a" } }

@@ -12,7 +12,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from omnigraph.language import Catalog, CompiledQuery, compile_query, compile_schema
+from omnigraph.language.query import CompiledQuery, compile_query
+from omnigraph.language.schema import Catalog, compile_schema
 
 SCHEMA = """
 node Person {

@@ -15,7 +15,7 @@ from functools import total_ordering
 from typing import Any
 
 from language.query.library import CASES, CATALOG
-from omnigraph.language import BoundParams, Catalog, CompiledQuery, QueryIR, bind_params, row_count
+from omnigraph.language.query import BoundParams, CompiledQuery, QueryIR, bind_params, row_count
 from omnigraph.language.query.ir import (
     NOW,
     Aggregate,
@@ -37,7 +37,8 @@ from omnigraph.language.query.ir import (
     PropAccess,
     Variable,
 )
-from omnigraph.language.query.literals import DateLit, DateTimeLit, ListLit, LiteralValue, NullLit
+from omnigraph.language.query.parse.literals import DateLit, DateTimeLit, ListLit, LiteralValue, NullLit
+from omnigraph.language.schema import Catalog
 from omnigraph.model.types import Scalar
 from omnigraph.model.values import (
     canonical_text,

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from language.query.library import CATALOG, language_cases
-from omnigraph.language import CompileError, compile_queries, compile_query
-from omnigraph.language.query.codes import CODES
+from omnigraph.language import CompileError
+from omnigraph.language.query import compile_queries, compile_query
+from omnigraph.language.query.check.codes import CODES
 
 D = "match { $d: Doc }"
 P = "match { $p: Person }"

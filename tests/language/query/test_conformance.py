@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from language.query.library import CATALOG, SECTIONS, compiled, language_cases, load_cases, source_of
-from omnigraph.language import CompileError, MutationIR, ParameterError, QueryIR, bind_params, compile_query
-from omnigraph.language.query.codes import CODES
+from omnigraph.language import CompileError
+from omnigraph.language.query import MutationIR, ParameterError, QueryIR, bind_params, compile_query
+from omnigraph.language.query.check.codes import CODES
 
 ROWS = [pytest.param(row, id=f"query-{row['id']}") for row in language_cases()]
 ACCEPTED = [param for param in ROWS if param.values[0]["expected"]["kind"] != "error"]

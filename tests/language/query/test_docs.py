@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from omnigraph.language import CompileError, compile_queries, compile_schema, format_query
-from omnigraph.language.query.codes import CODES
+from omnigraph.language import CompileError
+from omnigraph.language.query import compile_queries, format_query
+from omnigraph.language.query.check.codes import CODES
+from omnigraph.language.schema import compile_schema
 
 MANUAL = (Path(__file__).parents[3] / "docs" / "query-language.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```(\w+)( error)?\n(.*?)^```$", MANUAL, re.MULTILINE | re.DOTALL)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from language.query.fuzz_query import PROGRAMS, check_format
-from omnigraph.language import CompileError, format_query
-from omnigraph.language.query.parser import parse
+from omnigraph.language import CompileError
+from omnigraph.language.query import format_query
+from omnigraph.language.query.parse.parser import parse
 
 UNTIDY = """// header
 

@@ -7,15 +7,8 @@ from typing import Any
 import pytest
 
 from language.query.library import CATALOG, compiled
-from omnigraph.language import (
-    CompileError,
-    MutationIR,
-    QueryIR,
-    compile_query,
-    compile_schema,
-    is_insert_only,
-    parse_queries,
-)
+from omnigraph.language import CompileError
+from omnigraph.language.query import MutationIR, QueryIR, compile_query, is_insert_only, parse_queries
 from omnigraph.language.query.ir import (
     ROW,
     Aggregate,
@@ -35,7 +28,8 @@ from omnigraph.language.query.ir import (
     UpdateOp,
     Variable,
 )
-from omnigraph.language.query.literals import NULL, FloatLit, IntegerLit, ListLit
+from omnigraph.language.query.parse.literals import NULL, FloatLit, IntegerLit, ListLit
+from omnigraph.language.schema import compile_schema
 
 
 def read(body: str, declaration: str = "") -> QueryIR:

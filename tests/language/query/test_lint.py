@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from language.query.library import CATALOG, compiled, load_cases
-from omnigraph.language import describe_param, lint_queries
+from omnigraph.language.query import describe_param, lint_queries
 
 ROWS = load_cases("lint")
 SOURCE = {"kind": "file", "path": "library.pg"}

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from language.query.library import compiled, load_cases
-from omnigraph.language import QueryIR
+from omnigraph.language.query import QueryIR
 from omnigraph.language.query.ir import (
     AntiJoin,
     Condition,
@@ -26,7 +26,7 @@ from omnigraph.language.query.ir import (
     Search,
     Variable,
 )
-from omnigraph.language.query.literals import literal_text
+from omnigraph.language.query.parse.literals import literal_text
 
 ROWS = load_cases("lowering")
 

@@ -9,7 +9,7 @@ import pytest
 
 from language.query.library import CATALOG, compiled, language_cases, source_of
 from language.query.oracle import Unanswerable, answer
-from omnigraph.language import compile_query
+from omnigraph.language.query import compile_query
 
 READS = [row for row in language_cases() if row["expected"]["kind"] in ("bag", "seq")]
 SEARCHES = {f"S{number:02}" for number in range(1, 28)}

@@ -7,10 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from language.query.fuzz_query import PROGRAMS, check_format, fuzz_once
-from omnigraph.language import CompileError, parse_queries
-from omnigraph.language.query.literals import FloatLit, IntegerLit, StringLit, literal_text
-from omnigraph.language.query.parser import parse
-from omnigraph.language.query.tokens import lex
+from omnigraph.language import CompileError
+from omnigraph.language.query import parse_queries
+from omnigraph.language.query.parse.literals import FloatLit, IntegerLit, StringLit, literal_text
+from omnigraph.language.query.parse.parser import parse
+from omnigraph.language.query.parse.tokens import lex
 
 
 @settings(max_examples=1500, derandomize=True, deadline=None)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from language.query.library import CATALOG, compiled, load_cases
-from omnigraph.language import (
+from omnigraph.language.query import (
     ParameterError,
     QueryNameRequired,
     UnknownQuery,
@@ -18,7 +18,7 @@ from omnigraph.language import (
     parse_queries,
     row_count,
 )
-from omnigraph.language.query.literals import DateTimeLit, IntegerLit, ListLit
+from omnigraph.language.query.parse.literals import DateTimeLit, IntegerLit, ListLit
 from omnigraph.model.errors import BadRequest
 
 ROWS = load_cases("results")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
-from omnigraph.language import CompileError, compile_schema, format_schema
+from omnigraph.language import CompileError
+from omnigraph.language.schema import compile_schema, format_schema
 
 _TOKENS = [
     "node",

@@ -8,8 +8,17 @@ from typing import Any
 import pytest
 
 from language.schema.tables import all_ids, params, rows
-from omnigraph.language import Catalog, CompiledSchema, CompileError, compile_schema, inert_hints
-from omnigraph.language.schema import Annotation, Cardinality, Embed, RangeRule
+from omnigraph.language import CompileError
+from omnigraph.language.schema import (
+    Annotation,
+    Cardinality,
+    Catalog,
+    CompiledSchema,
+    Embed,
+    RangeRule,
+    compile_schema,
+    inert_hints,
+)
 
 _TABLES = ("L", "T", "A", "I", "E")
 

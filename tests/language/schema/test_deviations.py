@@ -7,8 +7,8 @@ import pyarrow.compute as pc
 import pytest
 
 from language.schema.tables import all_ids
-from omnigraph.language import CompileError, compile_schema, plan_migration
-from omnigraph.language.schema import RangeRule
+from omnigraph.language import CompileError
+from omnigraph.language.schema import RangeRule, compile_schema, plan_migration
 
 _EDGE = "node P { n: String } edge K: P -> P "
 

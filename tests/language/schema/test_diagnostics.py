@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from omnigraph.language import CompileError, Diagnostic, compile_schema
+from omnigraph.language import CompileError, Diagnostic
+from omnigraph.language.schema import compile_schema
 
 
 def faults(text: str) -> list[Diagnostic]:

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from language.schema.fuzz_schema import check_text, fuzz_once
 from language.schema.generated import schemas
 from language.schema.tables import rows
-from omnigraph.language import CompileError, compile_schema, format_schema
+from omnigraph.language import CompileError
 from omnigraph.language.diagnostics import SourceText
+from omnigraph.language.schema import compile_schema, format_schema
 from omnigraph.language.schema.parser import parse_schema
 from omnigraph.language.schema.report import Report
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from language.schema.tables import all_ids
-from omnigraph.language import (
+from omnigraph.language.schema import (
     InvalidSchemaIR,
     catalog_from_ir,
     compile_schema,

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from omnigraph.language import CompileError, compile_schema, format_schema
-from omnigraph.language.schema import steps
+from omnigraph.language import CompileError
+from omnigraph.language.schema import compile_schema, format_schema, steps
 from omnigraph.language.schema.annotations import KNOWN
 
 _MANUAL = (Path(__file__).parents[3] / "docs" / "schema-language.md").read_text()

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from language.schema.tables import all_ids, params, rows
-from omnigraph.language import CompileError, MigrationPlan, compile_schema, plan_migration
+from omnigraph.language import CompileError
+from omnigraph.language.schema import MigrationPlan, compile_schema, plan_migration
 
 
 def plan(accepted: str, desired: str, **options: bool) -> MigrationPlan:

@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from omnigraph.language import QueryIR
+from omnigraph.language.query import QueryIR
 from omnigraph.language.query.ir import Aggregate, Expand, Filter, Literal, Op, Param, PropAccess
 from omnigraph.language.schema.catalog import Catalog
-from omnigraph.query.plan import Absent, Either, Optionally, PlanStep, Traverse
-from omnigraph.query.planner import make_plan
-from omnigraph.query.statistics import Statistics
+from omnigraph.query.plan.planner import make_plan
+from omnigraph.query.plan.statistics import Statistics
+from omnigraph.query.plan.steps import Absent, Either, Optionally, PlanStep, Traverse
 
 EXPECTED = frozenset(
     {

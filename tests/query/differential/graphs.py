@@ -9,7 +9,7 @@ from random import Random
 from typing import Any
 
 from language.query.oracle import GraphData, graph_data
-from omnigraph.language import Catalog, compile_schema
+from omnigraph.language.schema import Catalog, compile_schema
 from query.differential.values import ENUM, POOLS, stored
 
 SCALARS = list(POOLS)

@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 from language.query.oracle import whole_answer
-from omnigraph.language import compile_query
+from omnigraph.language.query import compile_query
 from query.differential.compare import difference
 from query.differential.coverage import EXPECTED
 from query.differential.graphs import SCALARS, random_graph

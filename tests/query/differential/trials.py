@@ -10,7 +10,8 @@ from typing import Any
 
 from language.query.oracle import PINNED, Unanswerable, WholeAnswer, whole_answer
 from omnigraph.graph import Graph
-from omnigraph.language import CompileError, QueryIR, compile_query
+from omnigraph.language import CompileError
+from omnigraph.language.query import QueryIR, compile_query
 from omnigraph.language.query.ir import NOW
 from query.differential.compare import difference
 from query.differential.coverage import count_features

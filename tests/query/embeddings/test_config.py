@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from omnigraph.model.errors import BadRequest, EmbeddingNotConfigured
-from omnigraph.query.embeddings import (
+from omnigraph.embeddings import (
     EmbeddingConfig,
     config_from_environment,
     embedder_from_environment,
     is_chosen,
     require_embedder,
 )
+from omnigraph.model.errors import BadRequest, EmbeddingNotConfigured
 
 DEFAULTS = [
     (

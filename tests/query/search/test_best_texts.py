@@ -7,11 +7,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pytest
 
-from omnigraph.query.search import best_texts as module
-from omnigraph.query.search.best_texts import best_texts
+from omnigraph.query.search import bm25_top_k as module
+from omnigraph.query.search.bm25_score import Statistics, having, matched_rows, scored, size_of, terms_of
+from omnigraph.query.search.bm25_top_k import best_texts
 from omnigraph.query.search.columns import Piece
 from omnigraph.query.search.hits import Hits, best
-from omnigraph.query.search.ranking import Statistics, having, matched_rows, scored, size_of, terms_of
 from omnigraph.query.search.text_parts import TextPart, make_text_part
 
 VOCABULARY = [f"word{number}" for number in range(60)]

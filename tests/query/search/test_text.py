@@ -14,10 +14,11 @@ from lance.query import MatchQuery
 from omnigraph.model.identifiers import new_ulid
 from omnigraph.query.search import Hits, bm25, columns, fuzzy_matches, text, text_matches
 from omnigraph.query.search.fuzzy import distances
-from omnigraph.storage import Table, fragment_states, open_storage
-from omnigraph.storage.index_builds import BuildTask, IndexBuild, build_segment, built_segments, stage_segments
-from omnigraph.storage.staging_area import staging_area
-from omnigraph.storage.text_search import IndexedDocuments, text_index
+from omnigraph.storage import open_storage
+from omnigraph.storage.bulk.area import staging_area
+from omnigraph.storage.indexes.builds import BuildTask, IndexBuild, build_segment, built_segments, stage_segments
+from omnigraph.storage.indexes.text_search import IndexedDocuments, text_index
+from omnigraph.storage.tables import Table, fragment_states
 from support.rust_graphs import rust_graph
 from support.s3_server import S3Server
 from support.searchable import TEXT_INDEX, Documents, forget_columns

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from omnigraph.query.search.text_parts import make_text_part
 from omnigraph.query.search.words import split_words
-from omnigraph.storage.analyser import analysed, words_of
+from omnigraph.storage.indexes.analyser import analysed, words_of
 
 TEXTS = st.lists(
     st.one_of(

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omnigraph.write.tabular.csv_rows import BadRow, Dialect, Row, csv_rows
+from omnigraph.write.intake.tabular.csv_rows import BadRow, Dialect, Row, csv_rows
 
 
 def rows_of(text: bytes, dialect: Dialect | None = None) -> list[Row | BadRow]:

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from omnigraph.language import compile_schema
+from omnigraph.language.schema import compile_schema
 from omnigraph.language.schema.catalog import Catalog
-from omnigraph.write import check_pattern
-from omnigraph.write.tabular import InvalidMapping, bind, read_mappings
+from omnigraph.write.intake.tabular import InvalidMapping, bind, read_mappings
+from omnigraph.write.rules import check_pattern
 
 SCHEMA = """
 node Person { name: String @key  age: I32?  score: F64?  tags: [String]?  born: Date?  seen: DateTime? }

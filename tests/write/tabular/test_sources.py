@@ -17,19 +17,19 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from omnigraph.language import compile_schema
+from omnigraph.language.schema import compile_schema
 from omnigraph.language.schema.catalog import Catalog
 from omnigraph.model.errors import BadRequest
 from omnigraph.model.types import PropType, Scalar
-from omnigraph.write import check_pattern
-from omnigraph.write.records import Record
-from omnigraph.write.sources import ItemSource, Unreadable
-from omnigraph.write.tabular import read_mappings, source_items, suggest_for
-from omnigraph.write.tabular.arrow_values import json_values
-from omnigraph.write.tabular.csv_items import csv_items
-from omnigraph.write.tabular.csv_rows import Dialect
-from omnigraph.write.tabular.files import SourceFile
-from omnigraph.write.tabular.json_items import json_items
+from omnigraph.write.intake.records import Record
+from omnigraph.write.intake.sources import ItemSource, Unreadable
+from omnigraph.write.intake.tabular import read_mappings, source_items, suggest_for
+from omnigraph.write.intake.tabular.arrow_values import json_values
+from omnigraph.write.intake.tabular.csv_items import csv_items
+from omnigraph.write.intake.tabular.csv_rows import Dialect
+from omnigraph.write.intake.tabular.files import SourceFile
+from omnigraph.write.intake.tabular.json_items import json_items
+from omnigraph.write.rules import check_pattern
 
 SCHEMA = """
 node Person { name: String @key  age: I32?  country: String? }

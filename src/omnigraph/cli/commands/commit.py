@@ -11,7 +11,7 @@ from omnigraph.cli.session import Session
 
 if TYPE_CHECKING:
     from omnigraph.model.errors import Json
-    from omnigraph.storage import GraphCommit
+    from omnigraph.storage.manifest import GraphCommit
 
 
 @click.group("commit", cls=OmniGroup)

@@ -14,7 +14,7 @@ from omnigraph.cli.session import Session
 from omnigraph.model.late_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from omnigraph.language.diagnostics import Diagnostic
+    from omnigraph.language import Diagnostic
 
 Language = Literal["pg", "gq"]
 STDIN = "-"
@@ -58,7 +58,7 @@ def command(session: Session, files: tuple[str, ...], check: bool) -> None:
 
 def _formatted_all(files: Sequence[str]) -> list[Formatted]:
     """Every file formatted, or every diagnostic of every file."""
-    from omnigraph.cli.files import read_text
+    from omnigraph.cli.inputs.files import read_text
     from omnigraph.language import CompileError
 
     results: list[Formatted] = []
@@ -75,7 +75,8 @@ def _formatted_all(files: Sequence[str]) -> list[Formatted]:
 
 
 def _formatted(path: str, text: str) -> str:
-    from omnigraph.language import format_query, format_schema
+    from omnigraph.language.query import format_query
+    from omnigraph.language.schema import format_schema
 
     name = "<stdin>" if path == STDIN else path
     return format_schema(text, file=name) if language_of(path, text) == "pg" else format_query(text, file=name)
@@ -103,7 +104,7 @@ def _report_check(session: Session, results: list[Formatted]) -> None:
 
 
 def _rewrite(session: Session, results: list[Formatted]) -> None:
-    from omnigraph.cli.files import replace_text
+    from omnigraph.cli.inputs.files import replace_text
 
     for result in results:
         if result.changed:

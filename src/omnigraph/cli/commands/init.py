@@ -19,10 +19,10 @@ def command(session: Session, uri: str, schema_file: str, force: bool) -> None:
 
     Missing directories are created. A graph that exists is never overwritten, not even with --force.
     """
-    from omnigraph.cli.cluster_paths import refuse_cluster_managed
-    from omnigraph.cli.operator_config import OperatorConfig
-    from omnigraph.cli.schema_files import compile_file
-    from omnigraph.cli.scope import Address, resolve_scope
+    from omnigraph.cli.inputs.schema_files import compile_file
+    from omnigraph.cli.target.cluster_paths import refuse_cluster_managed
+    from omnigraph.cli.target.operator_config import OperatorConfig
+    from omnigraph.cli.target.scope import Address, resolve_scope
     from omnigraph.graph import Graph
 
     resolve_scope(Address(uri=uri), OperatorConfig(), session.capability, "init")

@@ -11,7 +11,8 @@ from omnigraph.cli.frame import OmniCommand, json_option, uri_argument
 from omnigraph.cli.session import Session
 
 if TYPE_CHECKING:
-    from omnigraph.language import Catalog, LintReport
+    from omnigraph.language.query import LintReport
+    from omnigraph.language.schema import Catalog
     from omnigraph.model.errors import Json
 
 _WORDS = {"error": "ERROR", "warning": "WARN ", "info": "INFO "}
@@ -28,9 +29,9 @@ def command(session: Session, uri: str | None, query_file: str, schema_file: str
 
     Warnings do not fail. With --schema no graph is needed, and the flags that address one are ignored.
     """
-    from omnigraph.cli.files import read_text
+    from omnigraph.cli.inputs.files import read_text
     from omnigraph.cli.refusals import ReportedFailure
-    from omnigraph.language import lint_queries
+    from omnigraph.language.query import lint_queries
 
     catalog, source = _catalog(session, uri, schema_file)
     text = read_text(query_file)
@@ -46,7 +47,7 @@ def command(session: Session, uri: str | None, query_file: str, schema_file: str
 def _catalog(session: Session, uri: str | None, schema_file: str | None) -> tuple[Catalog, dict[str, Json]]:
     """The catalog to check against, and how the report names it."""
     if schema_file is not None:
-        from omnigraph.cli.schema_files import compile_file
+        from omnigraph.cli.inputs.schema_files import compile_file
 
         return compile_file(session, schema_file).catalog, {"kind": "file", "path": schema_file}
     target = session.target(uri, offline="--schema <file.pg>")

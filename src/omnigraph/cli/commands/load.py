@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import click
 
 from omnigraph.cli.frame import OmniCommand, json_option, uri_argument
-from omnigraph.cli.mapping_file import read_mapping
+from omnigraph.cli.inputs.mapping_file import read_mapping
+from omnigraph.cli.inputs.pipeline_options import engine_options, key_values, refuse_master_without_spark
+from omnigraph.cli.inputs.write_options import condition_options
 from omnigraph.cli.output import to_json_text
-from omnigraph.cli.pipeline_options import engine_options, key_values, refuse_master_without_spark
 from omnigraph.cli.progress import ProgressLine, progress_line
 from omnigraph.cli.session import Session, Target
-from omnigraph.cli.write_options import condition_options
 
 if TYPE_CHECKING:
-    from omnigraph.graph.results import LoadResult
     from omnigraph.model.errors import Json
+    from omnigraph.write import LoadResult
 
 STDIN = "-"
 REMOTE = "s3://"
@@ -131,8 +131,8 @@ def command(
         target.announce("load")
         if mode == "overwrite":
             target.confirm("load --mode overwrite")
-    from omnigraph.graph.load_aftermath import log
-    from omnigraph.graph.results import LoadInterrupted
+    from omnigraph.pipeline.load import log
+    from omnigraph.write import LoadInterrupted
 
     log.addHandler(logging.NullHandler())  # the warnings of the result are told below, once
     source = _source(paths, str(tabular["format"]))

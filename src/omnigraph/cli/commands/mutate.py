@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import click
 
 from omnigraph.cli.frame import OmniCommand, json_option
-from omnigraph.cli.query_source import QuerySource, source_options
+from omnigraph.cli.inputs.query_source import QuerySource, source_options
+from omnigraph.cli.inputs.write_options import condition_options
 from omnigraph.cli.session import Session
-from omnigraph.cli.write_options import condition_options
 
 if TYPE_CHECKING:
-    from omnigraph.graph.results import MutationResult
     from omnigraph.model.errors import Json
+    from omnigraph.write import MutationResult
 
 
 @click.command(

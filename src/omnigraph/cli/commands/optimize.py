@@ -13,7 +13,7 @@ from omnigraph.cli.session import Session
 if TYPE_CHECKING:
     from omnigraph.model.errors import Json
     from omnigraph.model.identifiers import TableKey
-    from omnigraph.write.optimize import OptimizeReport
+    from omnigraph.write.upkeep import OptimizeReport
 
 MANIFEST = "__manifest"
 

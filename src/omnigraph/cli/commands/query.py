@@ -9,7 +9,7 @@ import click
 
 from omnigraph.cli.formats.choice import ResultFormat, chosen_format
 from omnigraph.cli.frame import OmniCommand, json_option
-from omnigraph.cli.query_source import QuerySource, source_options
+from omnigraph.cli.inputs.query_source import QuerySource, source_options
 from omnigraph.cli.session import Session
 
 if TYPE_CHECKING:

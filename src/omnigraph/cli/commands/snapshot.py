@@ -12,7 +12,7 @@ from omnigraph.cli.session import Session
 if TYPE_CHECKING:
     from omnigraph.history import Snapshot
     from omnigraph.model.errors import Json
-    from omnigraph.storage import TablePin
+    from omnigraph.storage.manifest import TablePin
 
 
 @click.command("snapshot", cls=OmniCommand, example="omnigraph snapshot lib.omni --branch review")

@@ -22,7 +22,7 @@ def command(session: Session, uri: str | None, shallow: bool) -> None:
 
     from omnigraph.cli.refusals import ReportedFailure
     from omnigraph.storage import open_storage
-    from omnigraph.write import verify_graph
+    from omnigraph.write.verify import verify_graph
 
     target = session.target(uri)
     # Not through an opened graph: opening refuses some of the damage that this command has to report.

@@ -5,19 +5,24 @@ from __future__ import annotations
 from typing import Literal as OneOf
 
 from omnigraph.language.diagnostics import CompileError, Diagnostic, SourceText, did_you_mean
-from omnigraph.language.query.check_match import check_block
-from omnigraph.language.query.check_mutations import check_mutation
-from omnigraph.language.query.check_order import check_count, check_order
-from omnigraph.language.query.check_return import check_items
+from omnigraph.language.query.check import (
+    RefusalError,
+    Report,
+    Scope,
+    Session,
+    check_block,
+    check_count,
+    check_items,
+    check_mutation,
+    check_order,
+    introduced,
+)
 from omnigraph.language.query.declarations import Declaration, QueryKind, QuerySource, declare, kind_of, resolve_params
 from omnigraph.language.query.describe import Column, Operation, type_refs
 from omnigraph.language.query.ir import DeleteOp, InsertOp, MutationIR, Param, QueryIR
 from omnigraph.language.query.lower import lower_block
-from omnigraph.language.query.mentions import introduced
-from omnigraph.language.query.parser import Parsed, parse
-from omnigraph.language.query.scope import RefusalError, Report, Scope, Session
-from omnigraph.language.query.syntax import QueryDeclaration, Reading, Writing
-from omnigraph.language.schema.catalog import Catalog
+from omnigraph.language.query.parse import Parsed, QueryDeclaration, Reading, Writing, parse
+from omnigraph.language.schema import Catalog
 from omnigraph.model.errors import BadRequest
 from omnigraph.model.late_dataclass import dataclass
 

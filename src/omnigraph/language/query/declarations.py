@@ -7,9 +7,9 @@ from functools import cached_property
 from typing import Literal as OneOf
 
 from omnigraph.language.diagnostics import did_you_mean
+from omnigraph.language.query.check import RefusalError
 from omnigraph.language.query.ir import NOW, Param
-from omnigraph.language.query.scope import RefusalError
-from omnigraph.language.query.syntax import ParamDeclaration, ParamType, QueryDeclaration, Reading
+from omnigraph.language.query.parse import ParamDeclaration, ParamType, QueryDeclaration, Reading
 from omnigraph.model.late_dataclass import dataclass
 from omnigraph.model.types import VECTOR_DIMENSION_MAX, PropType, Scalar
 

@@ -9,14 +9,13 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from omnigraph.language.query.literals import literal_text
-from omnigraph.language.query.parser import Parsed, parse
-from omnigraph.language.query.syntax import (
+from omnigraph.language.query.parse import (
     AggregateCall,
     Binding,
     Block,
     Bm25Call,
     Clause,
+    Comment,
     Comparison,
     Constant,
     Delete,
@@ -34,6 +33,7 @@ from omnigraph.language.query.syntax import (
     Or,
     Pair,
     ParamDeclaration,
+    Parsed,
     QueryDeclaration,
     Reading,
     RrfCall,
@@ -49,8 +49,10 @@ from omnigraph.language.query.syntax import (
     Var,
     Word,
     Writing,
+    literal_text,
+    parse,
+    quote,
 )
-from omnigraph.language.query.tokens import Comment, quote
 
 WIDTH = 100
 _INDENT = "    "

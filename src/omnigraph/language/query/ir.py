@@ -41,7 +41,7 @@ from __future__ import annotations
 
 from typing import Literal as OneOf
 
-from omnigraph.language.query.literals import LiteralValue
+from omnigraph.language.query.parse import LiteralValue
 from omnigraph.model.identifiers import EntityKind
 from omnigraph.model.late_dataclass import dataclass
 from omnigraph.model.types import PropType, Scalar

@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import Literal as OneOf
 
 from omnigraph.language.diagnostics import CompileError, Diagnostic, Severity
+from omnigraph.language.query.check import Report
 from omnigraph.language.query.compile import CompiledQuery, check_declaration, duplicate_names
 from omnigraph.language.query.declarations import QueryKind, kind_of
 from omnigraph.language.query.describe import Operation
 from omnigraph.language.query.ir import MutationIR, UpdateOp
-from omnigraph.language.query.parser import parse
-from omnigraph.language.query.scope import Report
-from omnigraph.language.query.syntax import QueryDeclaration
-from omnigraph.language.schema.catalog import Catalog, NodeType
+from omnigraph.language.query.parse import QueryDeclaration, parse
+from omnigraph.language.schema import Catalog, NodeType
 from omnigraph.model.errors import Json
 from omnigraph.model.late_dataclass import dataclass
 

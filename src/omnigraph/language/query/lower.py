@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from omnigraph.language.query.checked import (
+from omnigraph.language.query.check import (
     CheckedBinding,
     CheckedBlock,
     CheckedMaybe,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
 from omnigraph.language.diagnostics import did_you_mean
 from omnigraph.language.query.ir import DATETIME, NOW, Param
-from omnigraph.language.query.literals import (
+from omnigraph.language.query.parse import (
     NULL,
     BoolLit,
     DateLit,
@@ -273,3 +273,13 @@ def _kind(value: Any) -> str:
     if isinstance(value, list | tuple):
         return "array"
     return "object" if isinstance(value, Mapping) else type(value).__name__
+
+
+def refuse_shadowed_params(declared: Iterable[Param], options: frozenset[str]) -> None:
+    """Raises when an option that was given is also a parameter of the query: which one was meant nobody can tell."""
+    for param in declared:
+        if param.name in options:
+            raise ParameterError(
+                f"param '{param.name}': '{param.name}' is an option of this method and a parameter of this query",
+                f'pass the parameters as a mapping: params={{"{param.name}": …}}',
+            )

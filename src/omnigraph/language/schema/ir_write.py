@@ -8,15 +8,7 @@ from json.encoder import encode_basestring
 from typing import Any
 
 from omnigraph.language.schema.catalog import Annotation, Cardinality, CheckRule, RangeRule
-from omnigraph.language.schema.ir import (
-    IR_VERSION,
-    ColumnRule,
-    Constraint,
-    EdgeIR,
-    NodeIR,
-    PropertyIR,
-    SchemaIR,
-)
+from omnigraph.language.schema.ir import IR_VERSION, ColumnRule, Constraint, EdgeIR, NodeIR, PropertyIR, SchemaIR
 from omnigraph.model.types import PropType
 
 

@@ -18,9 +18,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from omnigraph.model.late_dataclass import dataclass
-from omnigraph.query.held_bytes import HeldBytes, Parts
+from omnigraph.query.entities import HeldBytes, Parts
 from omnigraph.query.search.hits import Mask
-from omnigraph.storage import FragmentState, Table, TableIdentity, fragment_states, scan_fragments
+from omnigraph.storage.tables import FragmentState, Table, TableIdentity, fragment_states, scan_fragments
 
 BUDGET_BYTES = 768 * 1024 * 1024
 """All searchable columns of the process together; the least recently used go first."""

@@ -15,8 +15,8 @@ import numpy.typing as npt
 from omnigraph.query.search.hits import NO_ROWS, RowIds
 from omnigraph.query.search.text import text_columns
 from omnigraph.query.search.text_parts import TextPart
-from omnigraph.storage import Table
-from omnigraph.storage.analyser import folded_words, tokens_of_words, words_of
+from omnigraph.storage.indexes import folded_words, tokens_of_words, words_of
+from omnigraph.storage.tables import Table
 
 Letters = npt.NDArray[np.uint32]
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from omnigraph.model.late_dataclass import dataclass
-from omnigraph.query.selection import kth_smallest
+from omnigraph.query.search.kth_smallest import kth_smallest
 
 RowIds = npt.NDArray[np.uint64]
 Places = npt.NDArray[np.int64]

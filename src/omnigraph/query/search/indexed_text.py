@@ -15,9 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.model.errors import OmniGraphError
-from omnigraph.query.search.columns import Piece
-from omnigraph.query.search.hits import Hits, RowIds
-from omnigraph.query.search.ranking import (
+from omnigraph.query.search.bm25_score import (
     Matched,
     Statistics,
     Terms,
@@ -27,11 +25,11 @@ from omnigraph.query.search.ranking import (
     scored,
     size_of,
 )
+from omnigraph.query.search.columns import Piece
+from omnigraph.query.search.hits import Hits, RowIds
 from omnigraph.query.search.text_parts import TextPart, make_text_part
-from omnigraph.storage import Table, TableIdentity, scan_fragments
-from omnigraph.storage.analyser import tokens_of_words, words_of
-from omnigraph.storage.search import TEXT_KINDS, give_up
-from omnigraph.storage.text_search import TextIndex, text_index
+from omnigraph.storage.indexes import TEXT_KINDS, TextIndex, give_up, text_index, tokens_of_words, words_of
+from omnigraph.storage.tables import Table, TableIdentity, scan_fragments
 
 ROUNDING = 1e-5
 """An index scores in single precision; scores that differ by less than this share are not told apart by it."""

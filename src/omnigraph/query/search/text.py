@@ -9,13 +9,22 @@ from __future__ import annotations
 import numpy as np
 
 from omnigraph.model.errors import OmniGraphError
-from omnigraph.query.search.best_texts import best_texts
+from omnigraph.query.search.bm25_score import (
+    Matched,
+    Statistics,
+    Terms,
+    having,
+    matched_rows,
+    scored,
+    size_of,
+    terms_of,
+)
+from omnigraph.query.search.bm25_top_k import best_texts
 from omnigraph.query.search.columns import SearchColumns
 from omnigraph.query.search.hits import NO_HITS, NO_ROWS, Hits, RowIds, best
 from omnigraph.query.search.indexed_text import IndexedText, IndexedTexts
-from omnigraph.query.search.ranking import Matched, Statistics, Terms, having, matched_rows, scored, size_of, terms_of
 from omnigraph.query.search.text_parts import TextPart, make_text_part
-from omnigraph.storage import Table
+from omnigraph.storage.tables import Table
 
 RESIDENT_ROWS_MAX = 4_000_000
 """A column with an index becomes resident only up to so many rows; reading a larger one costs more than it saves."""

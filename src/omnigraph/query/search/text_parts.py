@@ -15,9 +15,9 @@ import pyarrow as pa
 
 from omnigraph.query.search.hits import Mask, Places, RowIds
 from omnigraph.query.search.postings import Postings, postings_of
-from omnigraph.query.search.row_places import RowPlaces
+from omnigraph.query.search.row_positions import RowPlaces
 from omnigraph.query.search.words import WordStream, split_words
-from omnigraph.storage.analyser import folded_words, tokens_of_words
+from omnigraph.storage.indexes import folded_words, tokens_of_words
 
 Counts = npt.NDArray[np.int32]
 

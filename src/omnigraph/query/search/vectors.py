@@ -18,10 +18,10 @@ import pyarrow as pa
 from omnigraph.model.errors import OmniGraphError
 from omnigraph.query.search.columns import Piece, SearchColumns
 from omnigraph.query.search.hits import NO_HITS, Hits, Places, RowIds, best, joined
-from omnigraph.query.search.row_places import RowPlaces
-from omnigraph.query.selection import kth_smallest
-from omnigraph.storage import Table
-from omnigraph.storage.search import VECTOR_KINDS, give_up, vector_index, vector_ranked
+from omnigraph.query.search.kth_smallest import kth_smallest
+from omnigraph.query.search.row_positions import RowPlaces
+from omnigraph.storage.indexes import VECTOR_KINDS, give_up, vector_index, vector_ranked
+from omnigraph.storage.tables import Table
 
 Vector = npt.NDArray[np.float32]
 Matrix = npt.NDArray[np.float32]

@@ -7,7 +7,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from omnigraph.model.late_dataclass import dataclass
-from omnigraph.storage.analyser import WORD_BYTES_MAX, words_of
+from omnigraph.storage.indexes import WORD_BYTES_MAX, words_of
 
 _LOWER = np.zeros(256, np.uint8)
 """A letter or digit in lower case; 0 for everything that separates words."""

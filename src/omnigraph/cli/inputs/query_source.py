@@ -1,0 +1,99 @@
+"""Where a query's text and parameters come from: a file, the command line, or a server's catalog."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from omnigraph.cli.refusals import InvalidParams, WrongScope
+from omnigraph.model.late_dataclass import dataclass
+
+if TYPE_CHECKING:
+    from omnigraph.cli.session import Target
+    from omnigraph.model.errors import Json
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def source_options(command: F) -> F:
+    """NAME, and the options that say where the query and its parameters are."""
+    for decorate in (
+        click.option("--params-file", metavar="FILE", help="The parameters, a JSON object in a file."),
+        click.option("--params", metavar="JSON", help="The parameters, a JSON object."),
+        click.option("-e", "--query-string", "text", metavar="GQ", help="The query itself."),
+        click.option("--query", "file", metavar="FILE", help="The query, in a .gq file."),
+        click.argument("name", required=False, metavar="[NAME]"),
+    ):
+        command = decorate(command)
+    return command
+
+
+@dataclass(frozen=True, slots=True)
+class QuerySource:
+    """What the command line says about the query to run. Combinations that exclude each other are usage errors."""
+
+    name: str | None
+    file: str | None
+    text: str | None
+    params: str | None
+    params_file: str | None
+
+    def __post_init__(self) -> None:
+        if self.file is not None and self.text is not None:
+            raise click.UsageError("--query and --query-string cannot be used together")
+        if self.params is not None and self.params_file is not None:
+            raise click.UsageError("--params and --params-file cannot be used together")
+        if self.file is None and self.text is None and self.name is None:
+            raise click.UsageError("name a stored query, or pass the query with --query or -e")
+
+    def query_text(self, target: Target, verb: str) -> str:
+        """The text. A name alone means the catalog of a server, which a store does not have."""
+        from omnigraph.cli.inputs.files import read_text
+
+        if self.text is not None:
+            text = self.text
+        elif self.file is not None:
+            text = read_text(self.file)
+        else:
+            raise WrongScope(
+                f"`{verb} {self.name}` runs a stored query, and a server is needed for that: '{target.uri}' is a store",
+                "pass the query with --query <file.gq> or -e <text>, or address a server with --server <name|url>",
+            )
+        if not text.strip():
+            raise InvalidParams("the query must not be empty")
+        return text
+
+    def parameters(self) -> dict[str, Json]:
+        """The parameters: a JSON object, empty when none are given."""
+        from omnigraph.cli.inputs.files import read_text
+
+        if self.params_file is not None:
+            return _parsed(read_text(self.params_file), f"'{self.params_file}'")
+        return {} if self.params is None else _parsed(self.params, "--params")
+
+
+def _parsed(text: str, where: str) -> dict[str, Json]:
+    import json
+
+    try:
+        value = json.loads(text, object_pairs_hook=_without_twins, parse_constant=_refuse_constant)
+    except ValueError as error:
+        raise InvalidParams(f"{where} is not JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise InvalidParams(f"{where} must be a JSON object", 'write {"name": value, ...}')
+    return value
+
+
+def _without_twins(members: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(members)
+    if len(found) != len(members):
+        names = [name for name, _ in members]
+        twin = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"the member '{twin}' occurs twice")
+    return found
+
+
+def _refuse_constant(word: str) -> Any:
+    raise ValueError(f"{word} is not a JSON value")

@@ -1,0 +1,103 @@
+"""What a load reads: the caller's paths, lines, items or DataFrame as a source that an engine can run."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, cast
+
+from omnigraph.language.schema import Catalog
+from omnigraph.model.errors import BadRequest
+from omnigraph.model.late_dataclass import dataclass
+from omnigraph.write.intake import ItemSource, LineItem, Unreadable, line_source, record_text
+
+if TYPE_CHECKING:
+    from omnigraph.pipeline.load.data_source_write import StagedSource
+    from omnigraph.pipeline.load.spark_sources import DataFrameSource
+
+Source: TypeAlias = "str | Path | Sequence[str | Path] | Iterable[bytes] | ItemSource | DataFrameSource | StagedSource"
+JSON_LINES = "jsonl"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceFormat:
+    """How files are to be understood: lines of records, or tables by a mapping."""
+
+    format: str = JSON_LINES
+    type: str | None = None
+    mapping: Mapping[str, Any] | None = None
+    options: Mapping[str, str] = field(default_factory=dict)
+
+    def refuse_for_lines(self) -> None:
+        for name in ("type", "mapping", "options"):
+            if getattr(self, name):
+                raise BadRequest(f"'{name}' is for tables; JSON lines name their types themselves", "name a format")
+
+
+def item_source(source: Source, how: SourceFormat, catalog: Catalog) -> ItemSource | None:
+    """The items of a source; None when only Spark can read it, or has done so already."""
+    if isinstance(source, ItemSource):
+        return source
+    if is_frame(source) or is_staged(source):
+        return None
+    if how.format == JSON_LINES:
+        how.refuse_for_lines()
+        return line_source(cast("Iterable[bytes]", source))
+    from omnigraph.write.intake.tabular import FORMATS, read_mappings, source_items
+
+    if how.format not in FORMATS:
+        return None
+    mapping = None if how.mapping is None else dict(how.mapping)
+    return source_items(paths_of(source), how.format, read_mappings(mapping, catalog, type_name=how.type), how.options)
+
+
+def frame_source(source: Source, how: SourceFormat, catalog: Catalog, spark: Any) -> DataFrameSource:
+    """A source that only Spark can read: a DataFrame, or a format of Spark's own."""
+    from omnigraph.pipeline.load.frame_sources import frame_source as of_frame
+    from omnigraph.pipeline.load.frame_sources import read_frame
+    from omnigraph.pipeline.load.spark_sources import DataFrameSource
+
+    if isinstance(source, DataFrameSource):
+        return source
+    if is_frame(source):
+        return of_frame(cast("Any", source), catalog, type_name=how.type, mapping=how.mapping)
+    paths = [str(path) for path in paths_of(source)]
+    frame = read_frame(spark, how.format, paths, how.options)
+    return of_frame(frame, catalog, type_name=how.type, mapping=how.mapping, name=",".join(paths) or how.format)
+
+
+def is_frame(source: object) -> bool:
+    """A DataFrame of a Spark session, or a source made of one. Does not import pyspark."""
+    kind = type(source)
+    return kind.__name__ == "DataFrameSource" or (kind.__name__ == "DataFrame" and "pyspark" in kind.__module__)
+
+
+def is_staged(source: object) -> TypeGuard[StagedSource]:
+    """Rows that tasks have spilled already. Does not import the pipeline."""
+    return type(source).__name__ == "StagedSource"
+
+
+def paths_of(source: Source) -> list[str | Path]:
+    if isinstance(source, str | Path):
+        return [source]
+    given = list(source) if isinstance(source, Iterable) else []
+    paths = [each for each in given if isinstance(each, str | Path)]
+    if len(paths) < len(given):
+        raise BadRequest("this format is read from files", "pass paths")
+    return paths
+
+
+def digest_of_content(source: ItemSource, catalog: Catalog) -> str:
+    """What an idempotency key is bound to: the content, whatever the files are called."""
+    running = hashlib.sha256()
+    for item in source.items:
+        if isinstance(item, LineItem):
+            for block in item.blocks():
+                running.update(block.data)
+            continue
+        for each in item.records(catalog):
+            running.update(each.text if isinstance(each, Unreadable) else record_text(each))
+            running.update(b"\n")
+    return running.hexdigest()

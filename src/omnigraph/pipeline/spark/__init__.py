@@ -1,0 +1,41 @@
+"""Running on Spark: Java, the session, kernels as tasks, and their progress."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from omnigraph.model.late_names import late_names
+
+if TYPE_CHECKING:
+    from omnigraph.pipeline.spark.run_kernel import attempt as attempt
+    from omnigraph.pipeline.spark.run_kernel import collect as collect
+    from omnigraph.pipeline.spark.run_kernel import run as run
+    from omnigraph.pipeline.spark.run_kernel import warm_up as warm_up
+    from omnigraph.pipeline.spark.spark_session import running_session as running_session
+    from omnigraph.pipeline.spark.spark_session import session as session
+    from omnigraph.pipeline.spark.stage_progress import Amount as Amount
+    from omnigraph.pipeline.spark.stage_progress import Stage as Stage
+    from omnigraph.pipeline.spark.stage_progress import Watch as Watch
+    from omnigraph.pipeline.spark.stage_progress import told as told
+else:
+    __getattr__, __dir__ = late_names(
+        __name__,
+        {
+            "run_kernel": (
+                "attempt",
+                "collect",
+                "run",
+                "warm_up",
+            ),
+            "spark_session": (
+                "running_session",
+                "session",
+            ),
+            "stage_progress": (
+                "Amount",
+                "Stage",
+                "Watch",
+                "told",
+            ),
+        },
+    )

@@ -1,0 +1,148 @@
+"""Index probes: does an index open, and does it find what a scan finds? For `verify`; ordinary reads never need it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.model.errors import Corrupt
+from omnigraph.storage.indexes.vector_search import known_fault
+from omnigraph.storage.lance import translated
+from omnigraph.storage.predicates import Compare, Contains, Not, OneOf, Predicate, to_sql
+from omnigraph.storage.tables import IndexInfo, Table
+
+SAMPLE_ROWS = 256
+"""So many values, spread over the table, are looked up through an index and by a scan."""
+SEARCHES = 8
+"""So many of them are searched for through a text or vector index."""
+
+NGRAM_LENGTH = 3
+"""Lance's n-gram index knows pieces of so many letters."""
+SUBSTRING_LENGTH = 6
+_WORD = re.compile(r"[A-Za-z]{6,40}")  # longer than every stop word, and not beyond what is indexed
+
+
+def probe_index(table: Table, index: IndexInfo) -> str | None:
+    """What the index gets wrong, or None. An index that cannot be read raises, as every read through it would."""
+    if len(index.columns) != 1:
+        return None
+    column = index.columns[0]
+    fault = known_fault(table, index.name)
+    if fault is not None:
+        raise Corrupt(table.uri, fault)
+    sample = _sample(table, column)
+    if sample.num_rows == 0:
+        return None
+    kind = index.kind.upper()
+    if kind == "BTREE":
+        return _probe_lookup(table, column, sample)
+    if kind == "NGRAM":
+        return _probe_substrings(table, column, sample)
+    if kind == "INVERTED":
+        return _probe_text(table, column, sample)
+    if kind.startswith("IVF"):
+        return _probe_vector(table, column, sample, kind)
+    return None
+
+
+def _sample(table: Table, column: str) -> pa.Table:
+    """Rows that have a value, evenly spread; ids and values."""
+    step = max(1, table.count() // SAMPLE_ROWS)
+    kept: list[pa.Table] = []
+    seen, held = 0, 0
+    for batch in table.scan(list(dict.fromkeys(("id", column))), use_index=False):
+        first = -seen % step
+        rows = pa.array(range(first, batch.num_rows, step), pa.int64())
+        seen += batch.num_rows
+        part = pa.Table.from_batches([batch]).take(rows)
+        part = part.filter(pc.is_valid(part[column]))
+        kept.append(part)
+        held += part.num_rows
+        if held >= SAMPLE_ROWS:
+            break
+    return pa.concat_tables(kept).slice(0, SAMPLE_ROWS) if kept else pa.table({"id": pa.array([], pa.string())})
+
+
+def _probe_lookup(table: Table, column: str, sample: pa.Table) -> str | None:
+    """Single values, and the whole range: the second reads every page of the index."""
+    values = as_literals(sample[column])
+    lowest = min(values)
+    checks: tuple[tuple[str, Predicate], ...] = (
+        ("a lookup of sampled values", OneOf(column, tuple(dict.fromkeys(values)))),
+        ("the range of all values from a sampled one", Compare(column, ">=", lowest)),
+        ("the range below it", Compare(column, "<", lowest)),
+        ("everything else", Not(Compare(column, ">=", lowest))),
+    )
+    for what, predicate in checks:
+        by_index, by_scan = (_row_ids(table, predicate, use_index=use) for use in (True, False))
+        if not by_index.equals(by_scan):
+            return f"{what} finds {len(by_index)} rows through the index and {len(by_scan)} by a scan"
+    return None
+
+
+def _probe_substrings(table: Table, column: str, sample: pa.Table) -> str | None:
+    """Parts of sampled texts, and what is not there; shorter ones than the index knows are not asked of it."""
+    parts = [text[len(text) // 3 :][:SUBSTRING_LENGTH] for text in sample[column].to_pylist()]
+    chosen = [part for part in dict.fromkeys(parts) if len(part) >= NGRAM_LENGTH][:SEARCHES]
+    for part in [*chosen, "\x01\x02\x03"]:
+        by_index, by_scan = (_row_ids(table, Contains(column, part), use_index=use) for use in (True, False))
+        if not by_index.equals(by_scan):
+            return f"'{part}' is in {len(by_index)} texts through the index and in {len(by_scan)} by a scan"
+    return None
+
+
+def _row_ids(table: Table, predicate: Predicate, *, use_index: bool) -> pa.Array:
+    """8 bytes per row that matches."""
+    batches = table.scan(["_rowid"], predicate, use_index=use_index, fall_back=False)
+    found: list[pa.Array] = [batch.column("_rowid") for batch in batches]
+    ids = pa.chunked_array(found, pa.uint64()).combine_chunks()
+    return ids.take(pc.sort_indices(ids))
+
+
+def as_literals(column: pa.ChunkedArray) -> list[Any]:
+    """Dates as the numbers that predicates take."""
+    if pa.types.is_date32(column.type):
+        column = column.cast(pa.int32())
+    elif pa.types.is_date64(column.type):
+        column = column.cast(pa.int64())
+    values: list[Any] = column.to_pylist()
+    return values
+
+
+def _probe_text(table: Table, column: str, sample: pa.Table) -> str | None:
+    """A row must be found by a long word of its own text."""
+    for row in _spread(sample.to_pylist(), SEARCHES):
+        found = _WORD.search(row[column])
+        word = found.group() if found else "x"  # a search for anything shows whether the index can be read
+        hit = _finds(table, row["id"], full_text_query={"query": word, "columns": [column]})
+        if found and not hit:
+            return f"the row '{row['id']}' is not found by its own word '{word}'"
+    return None
+
+
+def _probe_vector(table: Table, column: str, sample: pa.Table, kind: str) -> str | None:
+    """The nearest row of a stored vector is at distance zero, up to rounding; a quantised index only has to answer."""
+    exact = kind == "IVF_FLAT"
+    for row in _spread(sample.to_pylist(), SEARCHES):
+        with translated(table.uri):
+            nearest = {"column": column, "q": pa.array(row[column], pa.float32()), "k": 1, "use_index": True}
+            found = table.handle.scanner(columns=["id", "_distance"], nearest=nearest).to_table()
+        scale = sum(number * number for number in row[column]) or 1.0
+        if found.num_rows == 0 or (exact and abs(found["_distance"][0].as_py()) > 1e-3 * scale):
+            return f"the row '{row['id']}' is not found by its own vector"
+    return None
+
+
+def _finds(table: Table, entity_id: str, **search: Any) -> bool:
+    with translated(table.uri):
+        only = to_sql(OneOf("id", (entity_id,)), table.schema)
+        scanner = table.handle.scanner(columns=["id"], filter=only, prefilter=True, use_scalar_index=False, **search)
+        return bool(scanner.to_table().num_rows)
+
+
+def _spread(rows: Sequence[dict[str, Any]], count: int) -> Sequence[dict[str, Any]]:
+    return rows[:: max(1, len(rows) // count)][:count]

@@ -1,0 +1,88 @@
+"""Control objects: the small files beside the tables. One protocol; a local directory and S3 implement it.
+
+Every path is relative to the graph root. A reader sees the old object or the new one, never a part of either.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from omnigraph.model.errors import ConditionalPutsUnsupported
+from omnigraph.model.identifiers import new_ulid
+from omnigraph.model.late_dataclass import dataclass
+from omnigraph.storage.root import Root
+
+
+@dataclass(frozen=True, slots=True)
+class StoredObject:
+    """The bytes of an object and the tag that names exactly these bytes to `write_if_match`."""
+
+    data: bytes
+    etag: str
+
+
+class ObjectStore(Protocol):
+    """What OmniGraph needs of a store of small objects."""
+
+    def read(self, path: str) -> StoredObject | None:
+        """The object, or None when there is none."""
+
+    def write(self, path: str, data: bytes) -> str:
+        """Creates or replaces the object atomically; returns its etag."""
+
+    def write_if_absent(self, path: str, data: bytes) -> str | None:
+        """Creates the object; of several callers exactly one gets an etag, the others None."""
+
+    def write_if_match(self, path: str, data: bytes, etag: str) -> str | None:
+        """Replaces the object if it is still the one with this etag; None when it is not."""
+
+    def stamp(self, path: str) -> tuple[int, ...] | None:
+        """What changes whenever the object does, without reading it; None when there is none, or no cheap way."""
+
+    def etag(self, path: str) -> str | None:
+        """The tag of an object, without its bytes where the store can tell; None when there is none."""
+
+    def first_names(self, folder: str, count: int) -> list[tuple[str, str]]:
+        """The first names directly in a folder, in their order, each with its etag."""
+
+    def exists(self, path: str) -> bool:
+        """True when there is an object at exactly this path."""
+
+    def list_names(self, folder: str) -> list[str]:
+        """The names of the objects directly in a folder, sorted; a missing folder is empty."""
+
+    def has_any(self, folder: str) -> bool:
+        """True when anything lies below this folder."""
+
+    def delete(self, path: str, *, lasting: bool = True) -> None:
+        """Removes the object; a missing one is already removed. Unless `lasting`, a power cut may bring it back."""
+
+    def delete_tree(self, folder: str) -> None:
+        """Removes everything below a folder."""
+
+    def require_conditional_puts(self) -> None:
+        """Refuses a store that would let two writers overwrite each other. Leaves nothing behind."""
+
+
+def open_store(root: Root, *, durable: bool = True) -> ObjectStore:
+    """The object store of a root. Connects to nothing yet."""
+    if root.is_local:
+        from omnigraph.storage.objects.local import LocalObjects
+
+        return LocalObjects(root.uri, durable=durable)
+    from omnigraph.storage.objects.s3 import S3Objects
+
+    return S3Objects(root)
+
+
+def probe_conditional_puts(store: ObjectStore, uri: str) -> None:
+    """Puts a key twice with If-None-Match and once with a wrong If-Match; an honest store refuses two of the three."""
+    path = f"__create_if_absent_probe_{new_ulid()}"
+    try:
+        first = store.write_if_absent(path, b"1")
+        second = store.write_if_absent(path, b"2")
+        third = store.write_if_match(path, b"3", '"0123456789abcdef0123456789abcdef"')
+    finally:
+        store.delete(path)
+    if first is None or second is not None or third is not None:
+        raise ConditionalPutsUnsupported(f"the store of '{uri}' ignores conditional puts; it is not safe for writing")

@@ -1,0 +1,131 @@
+"""Lineages: Lance branches of a table. A table is forked when it is first written on a graph branch.
+
+The ref is the authority: Lance writes the tree first and the ref second, and deletes in the other order, so a tree
+without a ref is garbage and may be removed.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from omnigraph.model.errors import BranchExists, BranchHasDependants, OmniGraphError, SyncFailed
+from omnigraph.storage import layout
+from omnigraph.storage.failpoints import Point, reach
+from omnigraph.storage.files import Durability, sync_files
+from omnigraph.storage.lance import Fault, Handles, classify, translate, translated, without_panics
+from omnigraph.storage.objects import ObjectStore
+from omnigraph.storage.root import Root
+
+_log = logging.getLogger("omnigraph.storage")
+_PARTS = frozenset({"_versions", "_transactions", "_deletions", "_indices", "data"})
+"""The folders of a lineage's tree."""
+
+
+def _parents(path: str) -> list[str]:
+    return [str(parent) for parent in Path(path).parents]
+
+
+class Lineages:
+    """The Lance branches of every dataset of one graph, `__manifest` included."""
+
+    def __init__(self, root: Root, objects: ObjectStore, handles: Handles, durability: Durability = "full") -> None:
+        self._root = root
+        self._durability = durability
+        self._objects = objects
+        self._handles = handles
+
+    def names(self, location: str) -> list[str]:
+        """The names of a dataset's lineages, sorted; the base lineage has none."""
+        names = self._objects.list_names(f"{location}/_refs/branches")
+        return sorted(layout.decode_name(name.removesuffix(".json")) for name in names if name.endswith(".json"))
+
+    def exists(self, location: str, name: str) -> bool:
+        return self._objects.exists(layout.branch_ref(location, name))
+
+    def create(self, location: str, name: str, source: str | None, version: int) -> None:
+        """Cuts lineage `name` from a version of `source`. No data is copied. The name was checked by the caller."""
+        if self.exists(location, name):
+            raise BranchExists(name, name)
+        self._reclaim(location, name)
+        try:
+            with translated(self._root.join(location)), self._without_stray_folder(location):
+                base = self._handles.open_for_change(location)
+                reference: Any = version if source is None else (source, version)
+                base.create_branch(name, reference=reference)
+        except OmniGraphError as error:
+            if not self.exists(location, name):
+                raise
+            _log.warning("lineage '%s' of %s was made, although the engine failed: %s", name, location, error)
+        try:
+            self.settle(location, name, version)
+        except SyncFailed:
+            self.delete(location, name)  # what is not durable is not there
+            raise
+        reach(Point.FORK_CREATED)
+
+    def delete(self, location: str, name: str) -> bool:
+        """Removes a lineage and its files; False when there is none. Refuses one that others were cut from."""
+        if not self.exists(location, name):
+            return False
+        uri = self._root.join(location)
+        try:
+            with without_panics():
+                self._handles.open_for_change(location).branches.delete(name)
+        except (OSError, ValueError, RuntimeError) as error:
+            match classify(error):
+                case Fault.REF_IN_USE:
+                    raise BranchHasDependants(name, tuple(self.children(location, name))) from error
+                case Fault.MISSING:
+                    return False
+                case _ if self.exists(location, name):
+                    raise translate(error, uri) from error
+            _log.warning("lineage '%s' of %s is deleted, some of its files are not: %s", name, location, error)
+        self._handles.forget(layout.branch_tree(location, name))
+        return True
+
+    @contextmanager
+    def _without_stray_folder(self, location: str) -> Iterator[None]:
+        """Lance makes the folder of the refs once more under the percent-encoded form of its path, and leaves it empty
+        there: for a graph below `/home/josé` that is another folder `/home/jos%C3%A9`."""
+        real = self._root.join(f"{location}/_refs/branches")
+        stray = quote(real, safe="/!$&'()+,-.:;=@_ ").replace("~", "%7E")
+        if not self._root.is_local or stray == real:
+            yield
+            return
+        new = [folder for folder in (stray, *_parents(stray)) if not os.path.exists(folder)]
+        try:
+            yield
+        finally:
+            for folder in new:
+                with suppress(OSError):
+                    os.rmdir(folder)  # only if it is empty
+
+    def _reclaim(self, location: str, name: str) -> None:
+        """Removes a tree without a ref, whose writer died; what lies below it under a longer name stays."""
+        tree = layout.branch_tree(location, name)
+        below = [other.removeprefix(f"{name}/") for other in self.names(location) if other.startswith(f"{name}/")]
+        if below:
+            for part in _PARTS - {other.partition("/")[0] for other in below}:
+                self._objects.delete_tree(f"{tree}/{part}")
+        elif self._objects.has_any(tree):
+            self._objects.delete_tree(tree)
+        self._handles.forget(tree)
+
+    def settle(self, location: str, name: str, version: int) -> None:
+        """Makes a new lineage survive a power cut: its first version and its ref."""
+        if self._root.is_local and self._durability == "full":
+            tree = layout.branch_tree(location, name)
+            files = (layout.manifest_file(tree, version), layout.branch_ref(location, name))
+            sync_files((self._root.join(path) for path in files), self._root.join(location))
+
+    def children(self, location: str, name: str) -> list[str]:
+        """The lineages that were cut from this one."""
+        with translated(self._root.join(location)):
+            refs = self._handles.open_for_change(location).branches.list()
+        return sorted(child for child, ref in refs.items() if ref["parent_branch"] == name)

@@ -1,0 +1,237 @@
+"""Line files: JSON lines as work items. A plain file is cut into byte ranges, a compressed one is one item.
+
+A line belongs to the range that holds its first byte, so any cut gives the same lines.
+"""
+
+from __future__ import annotations
+
+import glob
+import io
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import pyarrow as pa
+
+from omnigraph.language.schema import Catalog
+from omnigraph.model.errors import BadRequest
+from omnigraph.model.late_dataclass import dataclass
+from omnigraph.write.intake.records import Record, RecordReader
+from omnigraph.write.intake.sources import ItemSource, Unreadable
+from omnigraph.write.rules import Violation
+
+SPLIT_BYTES = 32 * 1024 * 1024
+"""Of a plain file per work item."""
+BLOCK_BYTES = 2 * 1024 * 1024
+"""Read and decoded at a time: large enough for column speed, small enough that one bad line slows down little."""
+
+Codec = Literal["gzip", "zstd"]
+_CODECS: dict[str, Codec] = {".gz": "gzip", ".gzip": "gzip", ".zst": "zstd", ".zstd": "zstd"}
+REMOTE = "s3://"
+_ENDINGS = (".jsonl", ".ndjson", ".json")
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Whole lines, one after another; the last one may lack its end."""
+
+    data: bytes
+    offset: int
+    """Of the first byte, in the file after decompression."""
+
+
+@dataclass(frozen=True, slots=True)
+class LineItem:
+    """A range of a file of lines, or lines that are in memory."""
+
+    file: str | None
+    path: str | None = None
+    start: int = 0
+    end: int | None = None
+    codec: Codec | None = None
+    content: tuple[bytes, ...] = ()
+    bytes_on_disk: int = 0
+
+    @property
+    def counts_own_lines(self) -> bool:
+        return True
+
+    @property
+    def size(self) -> int:
+        return self.bytes_on_disk if self.path is not None else sum(map(len, self.content))
+
+    def records(self, catalog: Catalog) -> Iterator[Record | Unreadable]:
+        reader, number = RecordReader(catalog, self.file), 0
+        for block in self.blocks():
+            offset = block.offset
+            for raw in _lines(block.data):
+                number += 1
+                parsed = reader.parse_bytes(raw, number, offset)
+                offset += len(raw)
+                if isinstance(parsed, Violation):
+                    yield Unreadable(number, raw, parsed)
+                elif parsed is not None:
+                    yield parsed
+
+    def blocks(self, block_bytes: int | None = None) -> Iterator[Block]:
+        """The lines of this item in blocks."""
+        block_bytes = block_bytes or BLOCK_BYTES
+        if self.path is None:
+            yield from _joined(self.content, block_bytes)
+            return
+        try:
+            with self._open(self.path) as file:
+                yield from self._cut(file, block_bytes)
+        except (OSError, pa.ArrowException) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            raise BadRequest(f"cannot read '{self.path}': {reason}") from error
+
+    def _open(self, path: str) -> Any:
+        if path.startswith(REMOTE):
+            from omnigraph.write.intake.tabular import remote
+
+            files, name = remote(path)
+            if self.codec is not None:
+                return files.open_input_stream(name, compression=self.codec)
+            return io.BufferedReader(files.open_input_file(name), BLOCK_BYTES)
+        if self.codec is not None:
+            return pa.input_stream(path, compression=self.codec)
+        return open(path, "rb")
+
+    def _cut(self, file: Any, block_bytes: int) -> Iterator[Block]:
+        position, tail = self.start, b""
+        if self.start:  # the line that the byte before belongs to is the neighbour's
+            file.seek(self.start - 1)
+            position += len(file.readline()) - 1
+        while self.end is None or position < self.end:
+            fresh = file.read(block_bytes)
+            data = tail + fresh
+            cut = data.rfind(b"\n") + 1 if fresh else len(data)
+            if self.end is not None and position + cut > self.end:  # the last line that begins here ends behind it
+                stop = data.find(b"\n", max(self.end - position - 1, 0), cut) + 1
+                cut = stop or cut
+            if cut:
+                yield Block(data[:cut], position)
+                position += cut
+            if not fresh:
+                return
+            tail = data[cut:]
+
+
+def _lines(data: bytes) -> list[bytes]:
+    lines = [line + b"\n" for line in data.split(b"\n")]
+    lines[-1] = lines[-1][:-1]
+    return lines if lines[-1] else lines[:-1]
+
+
+def _joined(content: Iterable[bytes], block_bytes: int) -> Iterator[Block]:
+    waiting: list[bytes] = []
+    size = offset = 0
+    for line in content:
+        ended = line if line.endswith(b"\n") else line + b"\n"
+        waiting.append(ended)
+        size += len(ended)
+        if size >= block_bytes:
+            yield Block(b"".join(waiting), offset)
+            waiting, size, offset = [], 0, offset + size
+    if waiting:
+        yield Block(b"".join(waiting), offset)
+
+
+# --- finding files ----------------------------------------------------------------------------------------
+
+
+def line_source(
+    source: str | Path | Sequence[str | Path] | Iterable[bytes], *, split_bytes: int = SPLIT_BYTES
+) -> ItemSource:
+    """The items of files, globs and folders of JSON lines, or of lines in memory."""
+    if isinstance(source, str | Path):
+        return ItemSource(tuple(_items_of(find_files([source]), split_bytes)))
+    given = list(source)
+    paths = [each for each in given if isinstance(each, str | Path)]
+    if paths and len(paths) == len(given):
+        return ItemSource(tuple(_items_of(find_files(paths), split_bytes)))
+    lines = tuple(each for each in given if isinstance(each, bytes))
+    if len(lines) < len(given):
+        raise BadRequest("a load reads files or lines of bytes", "pass paths alone, or lines of bytes alone")
+    return ItemSource((LineItem(None, content=lines),))
+
+
+def find_files(sources: Sequence[str | Path], endings: tuple[str, ...] = _ENDINGS) -> list[str]:
+    """The files that paths, globs and folders name, each once. A folder stands for its files with these endings."""
+    found: list[str] = []
+    for source in map(str, sources):
+        if source.startswith(REMOTE):
+            found += _remote_files(source, endings)
+        elif os.path.isdir(source):
+            found += _in_folder(source, endings)
+        elif os.path.isfile(source):
+            found.append(source)
+        elif glob.has_magic(source):
+            matched = sorted(path for path in glob.glob(source, recursive=True) if os.path.isfile(path))
+            if not matched:
+                raise BadRequest(f"no file matches '{source}'")
+            found += matched
+        else:
+            raise BadRequest(f"cannot read '{source}': there is no such file")
+    return list(dict.fromkeys(found))
+
+
+def _remote_files(source: str, endings: tuple[str, ...]) -> list[str]:
+    from omnigraph.write.intake.tabular import expand
+
+    packed = tuple(ending + codec for ending in endings for codec in _CODECS)
+    return [file.path for file in expand([source], (*endings, *packed))]
+
+
+def _in_folder(folder: str, endings: tuple[str, ...]) -> list[str]:
+    """Hidden files and those that Spark and Hadoop set aside (`_SUCCESS`) are no input."""
+    found = []
+    for above, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if name[0] not in "._")
+        plain = (name for name in sorted(names) if name[0] not in "._")
+        found += [os.path.join(above, name) for name in plain if _stem(name).endswith(endings)]
+    if not found:
+        raise BadRequest(f"the folder '{folder}' has no input", f"files end in one of {', '.join(endings)}")
+    return found
+
+
+def _stem(name: str) -> str:
+    stem, ending = os.path.splitext(name)
+    return stem if ending in _CODECS else name
+
+
+def codec_of(path: str) -> Codec | None:
+    """How a file is compressed, by its ending."""
+    return _CODECS.get(os.path.splitext(path)[1].lower())
+
+
+def _items_of(paths: Sequence[str], split_bytes: int) -> Iterator[LineItem]:
+    for path in paths:
+        size, codec, place = _size_of(path), codec_of(path), _place_of(path)
+        if codec is not None or size <= split_bytes:
+            yield LineItem(path, place, codec=codec, bytes_on_disk=size)
+            continue
+        parts = -(-size // split_bytes)
+        cuts = [size * part // parts for part in range(parts + 1)]
+        for part in range(parts):
+            start, end = cuts[part], cuts[part + 1]
+            last = part == parts - 1
+            yield LineItem(path, place, start, None if last else end, bytes_on_disk=end - start)
+
+
+def _place_of(path: str) -> str:
+    """The same file for a task that runs in another folder."""
+    return path if path.startswith(REMOTE) else os.path.abspath(path)
+
+
+def _size_of(path: str) -> int:
+    try:
+        if path.startswith(REMOTE):
+            from omnigraph.write.intake.tabular import size_of
+
+            return size_of(path)
+        return os.path.getsize(path)
+    except OSError as error:
+        raise BadRequest(f"cannot read '{path}': {error.strerror or error}") from error

@@ -1,0 +1,139 @@
+"""Running a mutation on a graph: compile, bind, execute against a base, validate, commit."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+
+from omnigraph.language.query import (
+    CompiledQuery,
+    MutationIR,
+    UnknownQuery,
+    bind_params,
+    compile_query,
+    parse_queries,
+    refuse_shadowed_params,
+)
+from omnigraph.language.schema import Catalog
+from omnigraph.model.errors import Internal, Json
+from omnigraph.model.late_dataclass import dataclass
+from omnigraph.model.values import format_datetime
+from omnigraph.storage import AcceptedSchema, GraphStorage
+from omnigraph.write.changes import ChangeSet
+from omnigraph.write.commit import WriteBase, WriteRequest, write
+from omnigraph.write.intake import waits_for_provider
+from omnigraph.write.mutation.statements import Mutated, MutationRun
+from omnigraph.write.results import MutationResult
+from omnigraph.write.rules import CommittedView, refuse, validate
+
+COMPILED_QUERIES_MAX = 512
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mutation:
+    """A mutation as a caller asks for it."""
+
+    text: str
+    params: Mapping[str, Json]
+    name: str | None = None
+    branch: str = "main"
+    actor_id: str | None = None
+    message: str | None = None
+    if_commit: str | None = None
+    idempotency_key: str | None = None
+    stated: frozenset[str] = frozenset()
+    """Options that could be taken for parameters: see `arguments.given_options`."""
+
+
+def mutate(storage: GraphStorage, schema: Callable[[], AcceptedSchema], mutation: Mutation) -> MutationResult:
+    """Runs a mutation as one commit, or raises and changes nothing."""
+    accepted = schema().catalog
+    compiled = _compiled_for(mutation, accepted).expect("mutation")
+    now = format_datetime(time.time_ns() // 1_000_000)
+    mutated: list[Mutated] = []
+
+    def prepare(base: WriteBase) -> ChangeSet:
+        catalog = base.schema.catalog
+        query = _compiled(mutation.text, mutation.name, catalog).expect("mutation")
+        outcome = MutationRun(storage, base.pins(), catalog, bind_params(query.params, mutation.params, now=now)).run(
+            _ir(query)
+        )
+        refuse(validate(outcome.changes, CommittedView(storage, base.pins()), catalog))
+        mutated.append(outcome)
+        return outcome.changes
+
+    def recheck(base: WriteBase, changes: ChangeSet) -> None:
+        refuse(validate(changes, CommittedView(storage, base.pins()), base.schema.catalog))
+
+    insert_only = _ir(compiled).is_insert_only
+    request = WriteRequest(
+        branch=mutation.branch,
+        kind="mutation",
+        writer_kind="Mutation",
+        prepare=prepare,
+        actor_id=mutation.actor_id,
+        message=mutation.message,
+        if_commit=mutation.if_commit,
+        idempotency_key=mutation.idempotency_key,
+        request_digest=_digest_of(mutation) if mutation.idempotency_key is not None else None,
+        result=lambda: _counts(mutated[-1]),
+        prepares_again=insert_only,
+        recheck=recheck if insert_only else None,
+        brief=not waits_for_provider(accepted, _ir(compiled)),
+    )
+    receipt = write(storage, request, schema)
+    counts = receipt.first_result if receipt.replayed else _counts(mutated[-1])
+    return MutationResult(
+        branch=mutation.branch,
+        query_name=compiled.name,
+        affected_nodes=count_of(counts, "affected_nodes"),
+        affected_edges=count_of(counts, "affected_edges"),
+        actor_id=receipt.commit.actor_id if receipt.replayed and receipt.commit is not None else mutation.actor_id,
+        commit=receipt.commit,
+        replayed=receipt.replayed,
+    )
+
+
+def _counts(mutated: Mutated) -> dict[str, Json]:
+    """What a mutation did, as it is kept with an idempotency key."""
+    return {"affected_nodes": mutated.affected_nodes, "affected_edges": mutated.affected_edges}
+
+
+def count_of(counts: Mapping[str, Json], name: str) -> int:
+    """A number from what was kept; 0 where an earlier release kept nothing."""
+    count = counts.get(name)
+    return count if isinstance(count, int) else 0
+
+
+def _digest_of(mutation: Mutation) -> str:
+    return digest("mutation", mutation.branch, mutation.text, mutation.name, dict(mutation.params))
+
+
+@lru_cache(maxsize=COMPILED_QUERIES_MAX)
+def _compiled(text: str, name: str | None, catalog: Catalog) -> CompiledQuery:
+    return compile_query(text, catalog, name=name)
+
+
+def _compiled_for(mutation: Mutation, catalog: Catalog) -> CompiledQuery:
+    try:
+        compiled = _compiled(mutation.text, mutation.name, catalog)
+    except UnknownQuery:
+        for declaration in parse_queries(mutation.text).declarations:
+            refuse_shadowed_params(declaration.params, mutation.stated & {"name"})
+        raise
+    refuse_shadowed_params(compiled.params, mutation.stated)
+    return compiled
+
+
+def _ir(query: CompiledQuery) -> MutationIR:
+    if not isinstance(query.ir, MutationIR):
+        raise Internal(f"query '{query.name}' is a read")
+    return query.ir
+
+
+def digest(*parts: Json) -> str:
+    """The digest of a request, by which a repeated idempotency key is told from a reused one."""
+    return hashlib.sha256(json.dumps(parts, sort_keys=True, ensure_ascii=False).encode()).hexdigest()

@@ -1,0 +1,59 @@
+"""Recovery: an interrupted write is finished or taken back. `rules` decide, `actions` act."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from omnigraph.model.late_names import late_names
+
+if TYPE_CHECKING:
+    from omnigraph.write.recovery.actions import Outcome as Outcome
+    from omnigraph.write.recovery.actions import Resolution as Resolution
+    from omnigraph.write.recovery.recover import RecoveryRecord as RecoveryRecord
+    from omnigraph.write.recovery.recover import is_late as is_late
+    from omnigraph.write.recovery.recover import pending as pending
+    from omnigraph.write.recovery.recover import recover_branch as recover_branch
+    from omnigraph.write.recovery.recover import recover_graph as recover_graph
+    from omnigraph.write.recovery.recover import recover_one as recover_one
+    from omnigraph.write.recovery.recover import recoveries as recoveries
+    from omnigraph.write.recovery.recover import resolve as resolve
+    from omnigraph.write.recovery.recover import take_back_late as take_back_late
+    from omnigraph.write.recovery.sidecars import Sidecar as Sidecar
+    from omnigraph.write.recovery.sidecars import SidecarPin as SidecarPin
+    from omnigraph.write.recovery.sidecars import SidecarUnreadable as SidecarUnreadable
+    from omnigraph.write.recovery.sidecars import delete_sidecar as delete_sidecar
+    from omnigraph.write.recovery.sidecars import list_sidecars as list_sidecars
+    from omnigraph.write.recovery.sidecars import read_sidecar as read_sidecar
+    from omnigraph.write.recovery.sidecars import sidecar_path as sidecar_path
+    from omnigraph.write.recovery.sidecars import write_sidecar as write_sidecar
+else:
+    __getattr__, __dir__ = late_names(
+        __name__,
+        {
+            "actions": (
+                "Outcome",
+                "Resolution",
+            ),
+            "recover": (
+                "RecoveryRecord",
+                "is_late",
+                "pending",
+                "recover_branch",
+                "recover_graph",
+                "recover_one",
+                "recoveries",
+                "resolve",
+                "take_back_late",
+            ),
+            "sidecars": (
+                "Sidecar",
+                "SidecarPin",
+                "SidecarUnreadable",
+                "delete_sidecar",
+                "list_sidecars",
+                "read_sidecar",
+                "sidecar_path",
+                "write_sidecar",
+            ),
+        },
+    )
