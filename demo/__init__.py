@@ -1,1 +1,1 @@
-"""The demonstration behind `make demo`: a graph of the Python packages of this very environment."""
+"""`make demo`: from a lake of files to a graph that was loaded on Spark, asked, branched and exported."""

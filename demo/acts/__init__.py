@@ -1,0 +1,1 @@
+"""The acts of the demo, one module each. The list in `demo/__main__.py` sets their order."""
