@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
-from support.s3_server import S3Server, seaweedfs
+from support.servers.s3_server import S3Server, seaweedfs
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

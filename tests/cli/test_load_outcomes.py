@@ -34,7 +34,7 @@ def head(branch: str = "main") -> str:
 def interrupted(point: Point, *words: str) -> subprocess.CompletedProcess[str]:
     """The command line with a Ctrl-C at this place."""
     paths = os.pathsep.join([TESTS, os.environ["PYTHONPATH"]])
-    command = [sys.executable, "-m", "support.interrupted_command", point, *words]
+    command = [sys.executable, "-m", "support.processes.interrupted_command", point, *words]
     return subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": paths}, check=False)
 
 

@@ -16,7 +16,7 @@ from company.plan import drawn
 from company.trials import explained, tried
 from company.worker import TTL_S
 from omnigraph.storage.leases import s3 as lease_objects
-from support.s3_server import S3Server
+from support.servers.s3_server import S3Server
 
 STEPS, STEPS_ON_S3 = 120, 20
 

@@ -24,7 +24,7 @@ from omnigraph.storage.leases import s3 as lease_objects
 from omnigraph.storage.leases.lease import Leases
 from omnigraph.write.commit.branch_queue import window
 from omnigraph.write.results import LoadInterrupted
-from support.people import lines
+from support.graphs.people import lines
 
 PEOPLE = "query people() { match { $p: Person } return { $p.name as n, $p.age as a, $p.email as m } }"
 KNOWS = "query knows() { match { $p: Person $p knows $f } return { $p.name as a, $f.name as b } }"

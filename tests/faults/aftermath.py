@@ -8,8 +8,8 @@ from typing import Any
 from faults.case import Case, Rehearsal
 from faults.children import Child
 from faults.judging import Answer, is_typed, judge_each, judge_state, marks, of_error, state_of, unmarked
-from support.fault_operations import Content
-from support.fault_shim import FAILING
+from support.faults.fault_operations import Content
+from support.faults.fault_shim import FAILING
 
 SYNCS = ("fsync", "fdatasync")
 NOT_PART_OF_A_COMMIT = ("__recovery", "__leases", "__staging")

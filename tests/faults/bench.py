@@ -11,8 +11,8 @@ from faults.aftermath import Aftermath
 from faults.case import AnyFault, Case, Rehearsal, Trial
 from faults.children import Child, Died, NoAnswer
 from faults.judging import Answer
-from support.fault_operations import Operation
-from support.fault_shim import Call
+from support.faults.fault_operations import Operation
+from support.faults.fault_shim import Call
 
 
 class Bench(ABC):

@@ -7,9 +7,9 @@ from dataclasses import field
 
 from faults.judging import Answer
 from omnigraph.model.late_dataclass import dataclass
-from support.fault_operations import Content, Operation
-from support.fault_proxy import StoreFault
-from support.fault_shim import Call, Fault
+from support.faults.fault_operations import Content, Operation
+from support.faults.fault_proxy import StoreFault
+from support.faults.fault_shim import Call, Fault
 
 AnyFault = Fault | StoreFault
 

@@ -32,7 +32,7 @@ class Child:
         self._log = log.open("ab")
         paths = os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH"), str(TESTS)]))
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "support.fault_operations", part],
+            [sys.executable, "-m", "support.faults.fault_operations", part],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._log,

@@ -8,9 +8,9 @@ import pytest
 
 from faults.local_disk import LocalBench
 from faults.object_store import StoreBench
-from support.fault_proxy import fault_proxy
-from support.fault_shim import COMPILER
-from support.s3_server import S3Server
+from support.faults.fault_proxy import fault_proxy
+from support.faults.fault_shim import COMPILER
+from support.servers.s3_server import S3Server
 
 
 @pytest.fixture(scope="session")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from support.fault_operations import Content
+from support.faults.fault_operations import Content
 
 Answer = dict[str, Any]
 

@@ -12,7 +12,7 @@ from faults.bench import Bench
 from faults.case import AnyFault, Case
 from faults.children import Child
 from faults.power_cut import Disk
-from support.fault_shim import Call, Fault, Shim, Way, compiled
+from support.faults.fault_shim import Call, Fault, Shim, Way, compiled
 
 
 class LocalBench(Bench):

@@ -11,10 +11,10 @@ import obstore
 from faults.bench import Bench
 from faults.case import AnyFault, Case
 from faults.children import Child
-from support.fault_operations import LEASE_TTL_VARIABLE, RETRIES_VARIABLE
-from support.fault_proxy import FaultProxy, StoreFault, StoreWay
-from support.fault_shim import Call
-from support.s3_server import BUCKET, S3Server, environment_for
+from support.faults.fault_operations import LEASE_TTL_VARIABLE, RETRIES_VARIABLE
+from support.faults.fault_proxy import FaultProxy, StoreFault, StoreWay
+from support.faults.fault_shim import Call
+from support.servers.s3_server import BUCKET, S3Server, environment_for
 
 LEASE_TTL_S = 1.0
 RETRIES = 1

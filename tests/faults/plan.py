@@ -8,9 +8,9 @@ from dataclasses import replace
 
 from faults.bench import Bench
 from faults.case import AnyFault, Trial
-from support.fault_operations import Operation
-from support.fault_proxy import StoreFault, StoreWay
-from support.fault_shim import READS, Call, Fault, Way
+from support.faults.fault_operations import Operation
+from support.faults.fault_proxy import StoreFault, StoreWay
+from support.faults.fault_shim import READS, Call, Fault, Way
 
 LOCAL_WAYS: dict[str, Fault] = {
     "error": Fault(Way.ERROR, 0),

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from support.fault_shim import Call
+from support.faults.fault_shim import Call
 
 WRITES = ("write", "pwrite", "pwrite64", "writev", "pwritev", "copy_file_range", "sendfile", "sendfile64")
 Chance = Callable[[], bool]

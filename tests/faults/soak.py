@@ -19,9 +19,9 @@ from faults.case import AnyFault, Trial
 from faults.local_disk import LocalBench
 from faults.object_store import StoreBench
 from faults.plan import LOCAL_WAYS, STORE_WAYS, at, places
-from support.fault_operations import OPERATIONS, Operation
-from support.fault_proxy import fault_proxy
-from support.s3_server import seaweedfs
+from support.faults.fault_operations import OPERATIONS, Operation
+from support.faults.fault_proxy import fault_proxy
+from support.servers.s3_server import seaweedfs
 
 ON_SPARK = "load_spark"
 SPARK_EVERY = 25

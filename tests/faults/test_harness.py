@@ -11,7 +11,7 @@ import pytest
 
 from faults.judging import Answer, judge_state, state_of
 from faults.power_cut import Disk
-from support.fault_shim import COMPILER, Call, Fault, Shim, Way, compiled
+from support.faults.fault_shim import COMPILER, Call, Fault, Shim, Way, compiled
 
 BEFORE, AFTER, HALFWAY = {"main": ["a"]}, {"main": ["a", "b"]}, {"main": ["a"], "new": ["a"]}
 ACKNOWLEDGED: Answer = {"commit": "c"}

@@ -10,7 +10,7 @@ import pytest
 
 from faults.local_disk import LocalBench
 from faults.plan import LOCAL_WAYS, assert_none, each, sample
-from support.fault_operations import OPERATIONS
+from support.faults.fault_operations import OPERATIONS
 
 DECISIVE = ("fsync", "rename", "link", "linkat", "write")
 ONE_TABLE = "insert"

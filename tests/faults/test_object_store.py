@@ -9,8 +9,8 @@ import pytest
 
 from faults.object_store import StoreBench
 from faults.plan import STORE_WAYS, assert_none, each, sample
-from support.fault_operations import OPERATIONS
-from support.fault_shim import Call
+from support.faults.fault_operations import OPERATIONS
+from support.faults.fault_shim import Call
 
 pytestmark = pytest.mark.s3
 TRIED = ["insert", "delete_several", "load_new_branch", "create_branch", "delete_branch", "recover_forward", "init"]

@@ -13,9 +13,9 @@ from omnigraph.model.progress import Progress
 from omnigraph.pipeline.load import run_load as loading
 from omnigraph.storage.failpoints import InjectedFault, Point, armed
 from omnigraph.write.results import LoadInterrupted
-from support.inline_run import STAND_IN, run_inline
-from support.leftovers import nothing_is_left
-from support.people import fx, lines, people, person
+from support.graphs.people import fx, lines, people, person
+from support.loads.inline_run import STAND_IN, run_inline
+from support.loads.leftovers import nothing_is_left
 
 RECORDS = lines(person("Eve", 1), {"type": "Company", "data": {"name": "Initech"}})
 NEW: Any = {"mode": "append", "branch": "new", "base": "main"}

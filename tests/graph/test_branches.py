@@ -22,7 +22,7 @@ from omnigraph.model.errors import (
 from omnigraph.storage import open_storage
 from omnigraph.storage.failpoints import InjectedFault, Point, armed
 from omnigraph.storage.manifest import store as manifest
-from support.writers import KNOWS, PERSON, SCHEMA, write_pair
+from support.processes.writers import KNOWS, PERSON, SCHEMA, write_pair
 
 
 @pytest.fixture
@@ -117,7 +117,7 @@ def test_tx_B09_B10_a_branch_with_dependants_outlives_them(graph: Graph, uri: st
 
 
 def test_tx_B11_the_active_branch_of_a_handle_is_refused(graph: Graph) -> None:
-    feature = graph.branch("feature")
+    feature = graph.create_branch("feature")
     with pytest.raises(Conflict, match="currently active branch"):
         feature.delete_branch("feature")
 
@@ -209,13 +209,23 @@ def test_tx_C40_a_fork_that_cannot_be_removed_does_not_undo_the_deletion(graph: 
 
 
 def test_a_handle_on_a_branch_reads_and_names_that_branch(graph: Graph, uri: str) -> None:
-    draft = graph.branch("draft")
+    draft = graph.create_branch("draft")
     write_pair(open_storage(uri, durability="os"), "draft")
     assert draft.branch_name == "draft"
     assert draft.snapshot().table(PERSON).row_count == 2
-    assert graph.branch("draft", create=False).snapshot() == draft.snapshot()
-    with pytest.raises(BranchNotFound):
-        graph.branch("nosuch", create=False)
+    assert graph.branch("draft").snapshot() == draft.snapshot()
+
+
+def test_opening_a_missing_branch_fails_and_suggests_the_nearest_name(graph: Graph, uri: str) -> None:
+    graph.create_branch("draft")
+    with pytest.raises(BranchNotFound, match="branch 'drft' not found") as missing:
+        graph.branch("drft")
+    assert missing.value.hint == "did you mean 'draft'?"
+    with pytest.raises(BranchNotFound, match="did you mean 'draft'") as missing:
+        Graph.open(uri, branch="draf")
+    with pytest.raises(BranchNotFound, match="omnigraph branch list"):
+        graph.branch("something-else")
+    assert graph.branches() == ["draft", "main"]
 
 
 def test_a_read_only_handle_writes_nothing(graph: Graph, uri: str) -> None:

@@ -10,7 +10,7 @@ import pytest
 from omnigraph.graph import Graph
 from omnigraph.graph import graph as graph_module
 from omnigraph.model.errors import OmniGraphError
-from support.writers import SCHEMA
+from support.processes.writers import SCHEMA
 
 
 @pytest.fixture

@@ -19,8 +19,8 @@ from omnigraph.history.export.ordered_scan import scan_by_id
 from omnigraph.model.values import parse_datetime
 from omnigraph.storage import GraphStorage, accept, open_storage, read_files
 from omnigraph.write.verify.check_graph import verify_graph
-from support.rust_graphs import rust_graph
-from support.tables import append_rows
+from support.graphs.rust_graphs import rust_graph
+from support.graphs.tables import append_rows
 
 SCHEMA = """
 node Doc {

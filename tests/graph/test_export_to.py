@@ -17,7 +17,7 @@ from omnigraph.model.errors import BadRequest
 from omnigraph.model.progress import Progress
 from omnigraph.pipeline.export import parts as export_parts
 from omnigraph.pipeline.export.run_export import export_to
-from support.people import fx, lines, people
+from support.graphs.people import fx, lines, people
 
 SCHEMA = """
 node Doc {

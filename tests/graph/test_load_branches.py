@@ -10,7 +10,7 @@ import pytest
 from omnigraph.graph import Graph
 from omnigraph.model.errors import OmniGraphError, ReadSetChanged
 from omnigraph.storage.failpoints import InjectedFault, Point, armed
-from support.people import INSERT_PERSON, fx, lines, people, person
+from support.graphs.people import INSERT_PERSON, fx, lines, people, person
 
 COMPANY = lines({"type": "Company", "data": {"name": "Initech"}})
 KNOWS = lines({"edge": "Knows", "from": "Alice", "to": "Bob"})

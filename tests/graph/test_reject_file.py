@@ -14,7 +14,7 @@ from omnigraph.graph import Graph
 from omnigraph.model.errors import BadRequest, ReadSetChanged
 from omnigraph.storage.failpoints import Point, armed
 from omnigraph.write.rules import ValidationFailed
-from support.people import INSERT_PERSON, fx, lines, people, person
+from support.graphs.people import INSERT_PERSON, fx, lines, people, person
 
 BAD = {"type": "Person", "data": {"name": "Eve", "age": "old"}}
 MIXED = b"".join(lines(person("Fay", 7), BAD))

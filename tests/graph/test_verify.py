@@ -22,8 +22,8 @@ from omnigraph.storage.tables import IndexSpec, stage_append, stage_indexes
 from omnigraph.write.verify.check_graph import verify_graph
 from omnigraph.write.verify.file_checks import check_chain
 from omnigraph.write.verify.report import VerifyReport
-from support.rust_graphs import rust_graph
-from support.tables import append_rows
+from support.graphs.rust_graphs import rust_graph
+from support.graphs.tables import append_rows
 
 SCHEMA = """
 node Person {

@@ -12,9 +12,9 @@ import pytest
 from omnigraph.graph import Graph
 from omnigraph.model.errors import OmniGraphError
 from omnigraph.write.intake.line_files import line_source
-from support.both_engines import exported
-from support.inline_run import STAND_IN, run_inline
-from support.leftovers import nothing_is_left
+from support.loads.both_engines import exported
+from support.loads.inline_run import STAND_IN, run_inline
+from support.loads.leftovers import nothing_is_left
 
 SCHEMA = """
 node P { k: String @key  n: I32?  mail: String? @unique  mood: enum(fine, low)?  v: Vector(2)?

@@ -13,8 +13,8 @@ import pyspark
 import pytest
 
 from omnigraph.graph import Graph
-from support.both_engines import exported
-from support.leftovers import nothing_is_left
+from support.loads.both_engines import exported
+from support.loads.leftovers import nothing_is_left
 
 pytestmark = pytest.mark.timeout(900)
 PEOPLE = 6_000
@@ -48,7 +48,7 @@ def test_a_killed_executor_costs_no_row_and_leaves_no_file(tmp_path: Path) -> No
         "OMNIGRAPH_TEST_SIGNAL": str(tmp_path / "writing"),
         "PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")]),
     }
-    command = [sys.executable, "-m", "support.cluster_load", uri, str(quiet), str(disturbed)]
+    command = [sys.executable, "-m", "support.processes.cluster_load", uri, str(quiet), str(disturbed)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=600)
     assert done.returncode == 0, done.stderr[-4000:]
     assert done.stdout == "engine=spark killed=1\n"

@@ -12,7 +12,7 @@ import pytest
 from omnigraph.graph import Graph
 from omnigraph.pipeline.spark.task_environment import applied, travelling_settings
 from omnigraph.write.intake.line_files import line_source
-from support.both_engines import exported
+from support.loads.both_engines import exported
 
 SCHEMA = """
 node Doc { slug: String @key  body: String?  emb: Vector(8)? @embed("body") }

@@ -15,8 +15,8 @@ import pytest
 
 from omnigraph.graph import Graph
 from omnigraph.write.rules.key_columns import PART_BYTES_VARIABLE
-from support.both_engines import seen, write_files
-from support.inline_run import STAND_IN, run_inline
+from support.loads.both_engines import seen, write_files
+from support.loads.inline_run import STAND_IN, run_inline
 
 pytestmark = pytest.mark.timeout(600)
 

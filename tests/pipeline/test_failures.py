@@ -18,9 +18,9 @@ from omnigraph.storage.bulk.area import staging_area
 from omnigraph.storage.failpoints import InjectedFault, Point, armed
 from omnigraph.write.intake.line_files import line_source
 from omnigraph.write.rules import ValidationFailed
-from support.both_engines import exported
-from support.inline_run import STAND_IN, run_inline
-from support.leftovers import nothing_is_left, staging_left, untracked_files
+from support.loads.both_engines import exported
+from support.loads.inline_run import STAND_IN, run_inline
+from support.loads.leftovers import nothing_is_left, staging_left, untracked_files
 
 SCHEMA = "node P { k: String @key  n: I32?  b: Blob? }\nedge K: P -> P { w: I32? }"
 OLD = [{"type": "P", "data": {"k": f"old{n}", "n": n}} for n in range(5)]
@@ -54,7 +54,7 @@ def load(graph: Graph, file: str, mode: Any = "append", **options: Any) -> Any:
 
 
 def killed_at(point: Point, graph: Graph, file: str, mode: str, branch: str) -> None:
-    command = [sys.executable, "-m", "support.dying_bulk_load", graph.uri, file, mode, branch]
+    command = [sys.executable, "-m", "support.processes.dying_bulk_load", graph.uri, file, mode, branch]
     paths = os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
     environment = {**os.environ, "OMNIGRAPH_FAILPOINTS": f"{point}=kill", "PYTHONPATH": paths}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)

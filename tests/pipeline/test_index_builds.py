@@ -16,7 +16,7 @@ from omnigraph.graph import Graph
 from omnigraph.pipeline.load import run_load as loading
 from omnigraph.storage.indexes.builds import BuildTask, BuiltSegment, build_segment
 from omnigraph.write.upkeep.indexing import SUBSTRING_ROWS_VARIABLE
-from support.leftovers import nothing_is_left
+from support.loads.leftovers import nothing_is_left
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 SCHEMA = "node P { k: String @key  t: String? @index  v: Vector(2)? @index }\nedge K: P -> P"

@@ -14,9 +14,9 @@ import pytest
 
 from omnigraph.graph import Graph
 from omnigraph.storage.failpoints import Point
-from support.both_engines import exported
-from support.descendants import await_end, family, new_mark
-from support.leftovers import nothing_is_left, staging_left
+from support.loads.both_engines import exported
+from support.loads.leftovers import nothing_is_left, staging_left
+from support.processes.descendants import await_end, family, new_mark
 
 pytestmark = [
     pytest.mark.timeout(600),
@@ -105,7 +105,7 @@ def test_a_driver_that_is_killed_amid_its_tasks_takes_them_along_and_the_command
     graph: Graph, folder: Path
 ) -> None:
     before, mark = exported(graph), new_mark()
-    done = driver("support.endless_load", graph.uri, mark=mark)
+    done = driver("support.processes.endless_load", graph.uri, mark=mark)
     assert done.returncode == -signal.SIGKILL, done.stderr
     assert await_end(mark, END_S_MAX) == []
     [load_id] = staging_left(graph)

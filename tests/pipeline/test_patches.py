@@ -15,9 +15,9 @@ from omnigraph.model.identifiers import TableKey
 from omnigraph.write.intake.line_files import line_source
 from omnigraph.write.rules.committed_view import CommittedView
 from omnigraph.write.rules.key_columns import PART_BYTES_VARIABLE
-from support.both_engines import exported
-from support.inline_run import STAND_IN, run_inline
-from support.leftovers import nothing_is_left
+from support.loads.both_engines import exported
+from support.loads.inline_run import STAND_IN, run_inline
+from support.loads.leftovers import nothing_is_left
 
 SCHEMA = """
 node P { k: String @key  a: I32?  t: String @default("new")  b: Blob?  v: Vector(2)? }

@@ -20,9 +20,9 @@ from omnigraph.storage.failpoints import InjectedFault, Point, armed
 from omnigraph.write.intake.line_files import line_source
 from omnigraph.write.intake.tabular.files import remote
 from omnigraph.write.rules.key_columns import PART_BYTES_VARIABLE
-from support.both_engines import exported
-from support.inline_run import STAND_IN, run_inline
-from support.s3_server import S3Server
+from support.loads.both_engines import exported
+from support.loads.inline_run import STAND_IN, run_inline
+from support.servers.s3_server import S3Server
 
 pytestmark = pytest.mark.s3
 SCHEMA = "node P { k: String @key  n: I32?  b: Blob? }\nedge K: P -> P { w: I32? }"

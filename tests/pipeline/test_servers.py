@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from omnigraph.graph import Graph
-from support.both_engines import exported
-from support.leftovers import nothing_is_left
-from support.spark_servers import connect_server, standalone_master
+from support.loads.both_engines import exported
+from support.loads.leftovers import nothing_is_left
+from support.servers.spark_servers import connect_server, standalone_master
 
 pytestmark = pytest.mark.timeout(600)
 SCHEMA = "node P { k: String @key  n: I32? }\nedge K: P -> P { w: I32? }"
@@ -94,7 +94,7 @@ def test_an_attached_connect_session_loads_reads_and_writes_as_a_classic_one_doe
     connect: str, tmp_path: Path, folder: Path, here: list[Any]
 ) -> None:
     graph = Graph.init(str(tmp_path / "g"), SCHEMA, durability="os")
-    seen = json.loads(program("support.connect_session", connect, graph.uri, str(folder)))
+    seen = json.loads(program("support.processes.connect_session", connect, graph.uri, str(folder)))
     assert seen["session"] == "pyspark.sql.connect.session"
     assert seen["engine"] == "spark"
     assert seen["decode"] == {"rows": len(here), "tasks": FILES, "tasks_total": FILES}

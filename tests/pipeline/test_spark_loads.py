@@ -24,8 +24,8 @@ from omnigraph.pipeline.load.engines import choose
 from omnigraph.pipeline.load.spark_sources import DataFrameSource, ItemSource
 from omnigraph.write.intake.line_files import LineItem, line_source
 from omnigraph.write.intake.records import Record
-from support.both_engines import exported
-from support.leftovers import nothing_is_left
+from support.loads.both_engines import exported
+from support.loads.leftovers import nothing_is_left
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 SCHEMA = "node P { k: String @key  n: I32? }\nnode Q { t: String? }\nedge K: P -> P { w: I32? }"

@@ -9,7 +9,7 @@ import pytest
 import omnigraph.query.plan.access_mode as access_mode
 from omnigraph.graph import Graph
 from omnigraph.query.resident.cache import resident_cache
-from support.people import fx
+from support.graphs.people import fx
 
 BY_KEY = 'query q() { match { $p: Person { name: "Alice" } $p knows $f } return { $f.name } }'
 ALL = "query q() { match { $p: Person $p knows $f } return { $p.name, $f.name } }"

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from omnigraph.query.answer import output
-from support.searchable import TEXT_INDEX, VECTOR_INDEX, Documents
+from support.graphs.searchable import TEXT_INDEX, VECTOR_INDEX, Documents
 
 COUNT = 12
 BM25 = 'bm25($d.title, "graph")'

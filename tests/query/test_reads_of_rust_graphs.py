@@ -10,7 +10,7 @@ import pytest
 from omnigraph.graph import Graph
 from omnigraph.model.types import Scalar
 from omnigraph.model.values import json_value, parse_datetime
-from support.rust_graphs import RustGraph, rust_graph
+from support.graphs.rust_graphs import RustGraph, rust_graph
 
 BRANCHES = {"rich": ["main"], "branches": ["done", "idle", "main", "nested", "review/new"]}
 CASES = [(name, branch) for name, branches in BRANCHES.items() for branch in branches]

@@ -15,7 +15,7 @@ from omnigraph.storage import Contains
 from omnigraph.storage.indexes.builds import existing_indexes
 from omnigraph.storage.predicates import to_sql
 from omnigraph.write.upkeep.indexing import SUBSTRING_ROWS_VARIABLE
-from support.searchable import Documents
+from support.graphs.searchable import Documents
 
 FIND = "query q($p: String?) { match { $d: Doc  $d.title contains $p } return { $d.slug } }"
 MISS = "query q($p: String?) { match { $d: Doc  not { $d.title contains $p } } return { $d.slug } }"

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from support.people import fx, people
+from support.graphs.people import fx, people
 
 
 def test_a_table_is_loaded_on_spark_without_a_word_of_the_jvm(tmp_path: Path) -> None:

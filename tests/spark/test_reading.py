@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 import omnigraph.spark as ogs
 from omnigraph.graph import Graph
 from omnigraph.model.errors import BadRequest
-from support.people import fx, lines, person
+from support.graphs.people import fx, lines, person
 
 SCHEMA = """
 node Doc {

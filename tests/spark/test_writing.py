@@ -29,8 +29,8 @@ from omnigraph.pipeline.load.data_source_write import SchemaChanged
 from omnigraph.spark.writing import CommitWriter
 from omnigraph.storage.bulk.area import cleanup_staging, handed_over_id, staging_folders
 from omnigraph.write.rules import ValidationFailed
-from support.leftovers import nothing_is_left
-from support.people import edges, fx, lines, people, person
+from support.graphs.people import edges, fx, lines, people, person
+from support.loads.leftovers import nothing_is_left
 
 
 def left_behind(graph: Graph) -> list[str]:

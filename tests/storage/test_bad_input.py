@@ -15,7 +15,7 @@ import lance
 import pytest
 
 from omnigraph.graph import Graph
-from support.writers import SCHEMA
+from support.processes.writers import SCHEMA
 
 Damage = Callable[[Path], None]
 

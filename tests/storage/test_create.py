@@ -21,7 +21,7 @@ from omnigraph.storage import GraphStorage
 from omnigraph.storage import create as birth
 from omnigraph.storage.failpoints import InjectedFault, Point, armed
 from omnigraph.storage.manifest.rows import MANIFEST_SCHEMA
-from support.writers import SCHEMA
+from support.processes.writers import SCHEMA
 
 OTHER = "node Thing { label: String @key }\n"
 

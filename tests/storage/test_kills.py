@@ -17,10 +17,10 @@ from omnigraph.graph import Graph
 from omnigraph.storage import open_storage
 from omnigraph.storage.failpoints import Point
 from omnigraph.storage.manifest.store import COMPACT_ABOVE_FRAGMENTS
-from support.self_check import check_layout
-from support.writers import SCHEMA, write_pair
+from support.graphs.self_check import check_layout
+from support.processes.writers import SCHEMA, write_pair
 
-OPERATIONS = Path(__file__).parent.parent / "support" / "operations.py"
+OPERATIONS = Path(__file__).parent.parent / "support" / "processes" / "operations.py"
 
 # place → (the operation that reaches it, whether its effect is visible after the death)
 PLACES: dict[Point, tuple[str, bool]] = {

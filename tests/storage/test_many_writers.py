@@ -14,13 +14,13 @@ import pytest
 
 from omnigraph.graph import Graph
 from omnigraph.storage import open_storage
-from support.self_check import check_layout
-from support.writers import KNOWS, PERSON, SCHEMA
+from support.graphs.self_check import check_layout
+from support.processes.writers import KNOWS, PERSON, SCHEMA
 
 pytestmark = pytest.mark.timeout(900)
 
 PROCESSES, COMMITS = 16, 50
-WRITER = Path(__file__).parent.parent / "support" / "writers.py"
+WRITER = Path(__file__).parent.parent / "support" / "processes" / "writers.py"
 
 
 def run_writers(uri: str, branches: list[str]) -> list[list[str]]:

@@ -11,9 +11,9 @@ import pytest
 from omnigraph.graph import Graph
 from omnigraph.storage import GraphStorage, open_storage
 from omnigraph.storage.manifest import CommitIdentity, PublishPlan, publish
-from support.counting_proxy import counting_proxy
-from support.s3_server import S3Server, environment_for
-from support.writers import SCHEMA
+from support.processes.writers import SCHEMA
+from support.servers.counting_proxy import counting_proxy
+from support.servers.s3_server import S3Server, environment_for
 
 pytestmark = [pytest.mark.s3, pytest.mark.timeout(600)]
 

@@ -16,8 +16,8 @@ from omnigraph.storage import GraphStorage, open_storage
 from omnigraph.storage.manifest import CommitIdentity, PublishPlan, TablePin, head_of, publish
 from omnigraph.storage.tables import stage_append
 from omnigraph.storage.tables.columns import table_schema
-from support.rust_graphs import RustGraph, rust_graph
-from support.self_check import check_layout
+from support.graphs.rust_graphs import RustGraph, rust_graph
+from support.graphs.self_check import check_layout
 
 GRAPHS = ["people", "rich", "branches", "evolved"]
 

@@ -22,7 +22,7 @@ from omnigraph.graph import Graph
 from omnigraph.model.errors import BranchExists, BranchHasDependants, KeyConflict, OmniGraphError
 from omnigraph.storage.failpoints import Point, armed
 from omnigraph.write.rules import ValidationFailed
-from support.people import lines
+from support.graphs.people import lines
 
 pytestmark = pytest.mark.timeout(900)
 

@@ -7,9 +7,9 @@ import json
 import pytest
 
 from omnigraph.graph import Graph
-from support.people import lines
-from support.rust_graphs import rust_graph
-from support.self_check import check_layout
+from support.graphs.people import lines
+from support.graphs.rust_graphs import rust_graph
+from support.graphs.self_check import check_layout
 
 TYPES = {"people": "Person", "branches": "Person", "evolved": "Human"}
 CRASHED = ["armed", "partial", "effects", "published", "merge", "schema-before"]

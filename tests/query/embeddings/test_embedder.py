@@ -14,7 +14,7 @@ import pytest
 from omnigraph.cli.exit_codes import exit_code_of
 from omnigraph.embeddings import Embedder, EmbeddingConfig
 from omnigraph.model.errors import EmbeddingModelMismatch, EmbeddingNotConfigured, EmbeddingProviderFailed
-from support.embedding_server import Failure, Provider, embedding_server
+from support.servers.embedding_server import Failure, Provider, embedding_server
 
 CONFIG = EmbeddingConfig(provider="openai", model="m1", api_key="sk-secret", backoff_s=0.01)
 

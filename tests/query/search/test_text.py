@@ -19,9 +19,9 @@ from omnigraph.storage.bulk.area import staging_area
 from omnigraph.storage.indexes.builds import BuildTask, IndexBuild, build_segment, built_segments, stage_segments
 from omnigraph.storage.indexes.text_search import IndexedDocuments, text_index
 from omnigraph.storage.tables import Table, fragment_states
-from support.rust_graphs import rust_graph
-from support.s3_server import S3Server
-from support.searchable import TEXT_INDEX, Documents, forget_columns
+from support.graphs.rust_graphs import rust_graph
+from support.graphs.searchable import TEXT_INDEX, Documents, forget_columns
+from support.servers.s3_server import S3Server
 
 LIBRARY = [
     {"slug": "d1", "title": "Graph Databases"},
@@ -216,7 +216,7 @@ def test_a_resident_column_follows_writes_by_the_fragments_that_they_added(
     assert len(text_matches(documents.table(), "title", "graph", use_index=False)) == 49
     assert len(text_matches(old, "title", "graph", use_index=False)) == 50, "the older version is still what it was"
     assert made == [50, 2]
-    forked = documents.graph.branch("fork")
+    forked = documents.graph.create_branch("fork")
     forked.mutate('query i() { insert Doc { slug: "on-fork", title: "graph" } }')
     [pin] = forked.snapshot().tables
     for _ in range(2):

@@ -12,8 +12,8 @@ import pytest
 
 from omnigraph.query.search import columns, nearest, vectors
 from omnigraph.storage import open_storage
-from support.rust_graphs import rust_graph
-from support.searchable import VECTOR_INDEX, Documents, forget_columns
+from support.graphs.rust_graphs import rust_graph
+from support.graphs.searchable import VECTOR_INDEX, Documents, forget_columns
 
 LIBRARY = [
     {"slug": "d1", "emb": [1.0, 0.0]},

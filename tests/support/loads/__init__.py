@@ -1,0 +1,1 @@
+"""Loads on both engines, and what they may leave behind."""

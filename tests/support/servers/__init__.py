@@ -1,0 +1,1 @@
+"""Real servers on the loopback interface: S3, Spark, a provider of embeddings."""
