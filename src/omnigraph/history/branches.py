@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
+from omnigraph.history.kept_commits import keep_commits
 from omnigraph.model.errors import (
     BadRequest,
     BranchExists,
@@ -54,7 +55,7 @@ def create_branch(storage: GraphStorage, name: str, *, source: str = MAIN) -> He
 def delete_branch(
     storage: GraphStorage, name: str, *, only_if: Callable[[LoadedManifest], None] = lambda _: None
 ) -> None:
-    """Removes a branch and the forks that only it used. Its own commits are gone with it.
+    """Removes a branch and the forks that only it used. Its own commits are kept for later merges.
 
     `only_if` is shown the branch while nobody else can write it, and raises when it is to stay.
     """
@@ -70,6 +71,7 @@ def delete_branch(
         forked = sorted(location for location in locations if storage.lineages.exists(location, name))
         _refuse_dependants(storage, name, forked=bool(forked))
         held.check()
+        keep_commits(storage, loaded)  # a merge elsewhere may name one of them
         if not storage.lineages.delete(MANIFEST, name):
             raise BranchNotFound(name)
         storage.manifest.forget(name)

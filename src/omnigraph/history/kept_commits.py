@@ -1,0 +1,68 @@
+"""Kept commits: what a deleted branch leaves behind in `__history/`, one JSON object per commit.
+
+A merge names a commit of the branch that it merged. Once that branch is deleted its manifest is gone, and with it the
+way from there to the merge base. So its own commits are kept first. Other implementations ignore the folder.
+"""
+
+from __future__ import annotations
+
+import json
+
+from omnigraph.model.errors import Corrupt
+from omnigraph.model.late_dataclass import dataclass
+from omnigraph.storage import GraphStorage
+from omnigraph.storage.manifest import LoadedManifest
+
+FOLDER = "__history"
+VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class KeptCommit:
+    """A commit of a branch that is gone: enough to walk the history, not enough to read its rows."""
+
+    commit_id: str
+    branch: str
+    parents: tuple[str, ...]
+    created_at: int
+    actor_id: str | None = None
+
+
+def keep_commits(storage: GraphStorage, loaded: LoadedManifest) -> None:
+    """Keeps the own commits of a branch that is about to be deleted. Keeping one twice changes nothing."""
+    for commit in loaded.state.commits.values():
+        if commit.branch == loaded.branch:
+            members = {
+                "version": VERSION,
+                "graph_commit_id": commit.commit_id,
+                "branch": commit.branch,
+                "parent_commit_id": commit.parent_id,
+                "merged_parent_commit_id": commit.merged_parent_id,
+                "actor_id": commit.actor_id,
+                "created_at": commit.created_at,
+            }
+            present = {name: value for name, value in members.items() if value is not None}
+            storage.objects.write_if_absent(_path(commit.commit_id), json.dumps(present).encode())
+
+
+def find_kept_commit(storage: GraphStorage, commit_id: str) -> KeptCommit | None:
+    """The kept commit of this id; None when there is none, as after a delete by another implementation."""
+    found = storage.objects.read(_path(commit_id))
+    if found is None:
+        return None
+    try:
+        members = json.loads(found.data)
+        parents = (members.get("parent_commit_id"), members.get("merged_parent_commit_id"))
+        return KeptCommit(
+            commit_id=str(members["graph_commit_id"]),
+            branch=str(members["branch"]),
+            parents=tuple(str(parent) for parent in parents if parent is not None),
+            created_at=int(members["created_at"]),
+            actor_id=members.get("actor_id"),
+        )
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise Corrupt(_path(commit_id), f"not a kept commit: {error}") from error
+
+
+def _path(commit_id: str) -> str:
+    return f"{FOLDER}/{commit_id}.json"
