@@ -216,14 +216,12 @@ def test_a_parameter_that_is_given_twice_is_refused(graph: Graph) -> None:
 
 
 def test_an_option_never_swallows_a_parameter_of_its_name(graph: Graph) -> None:
+    shadowed = "query q($mode: String?) { match { $p: Person  $p.name = $mode } return { $p.name } }"
     for ask in (graph.query, graph.explain):
-        with pytest.raises(ParameterError, match="'name'") as refused:
-            ask(OPTIONAL, name="Bela")
+        with pytest.raises(ParameterError, match="'mode'") as refused:
+            ask(shadowed, mode="auto")  # the option's default: a value that the caller may well have meant
         assert "params=" in (refused.value.hint or "")
-    with pytest.raises(ParameterError, match="'name'"):
-        graph.mutate(CHANGE, name="Ada", age=1)
-    with pytest.raises(ParameterError, match="'name'"):
-        graph.query(OPTIONAL, name="find")  # whether the query or the parameter is meant nobody can tell
+    assert len(graph.query(shadowed, {"mode": "Ada"}, mode="csr")) == 1
     texts = "query q($message: String?, $branch: String?) { update Person set { tags: [] } where name = $message }"
     with pytest.raises(ParameterError, match="'message'"):
         graph.mutate(texts, message="Ada")
@@ -231,12 +229,23 @@ def test_an_option_never_swallows_a_parameter_of_its_name(graph: Graph) -> None:
         graph.mutate(texts, branch="main")
 
 
+def test_name_is_always_the_parameter_called_name(graph: Graph) -> None:
+    assert len(graph.query(OPTIONAL, name="Ada")) == 1
+    assert graph.explain(OPTIONAL, name="Ada").query_name == "find"
+    assert graph.mutate(CHANGE, name="Ada", age=1).affected_nodes == 1
+    shadowed = "query q($query_name: String?) { match { $p: Person  $p.name = $query_name } return { $p.name } }"
+    with pytest.raises(ParameterError, match="'query_name'"):
+        graph.query(shadowed, query_name="q")  # it cannot be known whether the query or the parameter is meant
+    with pytest.raises(ParameterError, match="'query_name'"):
+        graph.query(shadowed, query_name="Ada")
+
+
 def test_with_a_mapping_options_are_options(graph: Graph) -> None:
-    assert len(graph.query(OPTIONAL, {"name": "Ada"}, name="find")) == 1
-    assert len(graph.query(OPTIONAL, params={}, name="find")) == 0 + len(graph.query(OPTIONAL))
-    assert graph.mutate(CHANGE, {"name": "Ada", "age": 1}, name="set", message="why").affected_nodes == 1
+    assert len(graph.query(OPTIONAL, {"name": "Ada"}, query_name="find")) == 1
+    assert len(graph.query(OPTIONAL, params={}, query_name="find")) == 0 + len(graph.query(OPTIONAL))
+    assert graph.mutate(CHANGE, {"name": "Ada", "age": 1}, query_name="set", message="why").affected_nodes == 1
     with pytest.raises(UnknownQuery):
-        graph.query(OPTIONAL, {}, name="Ada")
+        graph.query(OPTIONAL, {}, query_name="Ada")
 
 
 def test_the_text_of_a_query_leaves_its_own_name_free(graph: Graph) -> None:

@@ -91,7 +91,7 @@ def test_row_is_refused_by_the_read_entry_point(row: dict[str, Any], library: Gr
 def test_read_after_a_write_sees_it(
     row: dict[str, Any], library: Graph, ask: Callable[..., list[list[Any]]], request: pytest.FixtureRequest
 ) -> None:
-    branch = library.branch(f"{row['id']}-{request.node.name.encode().hex()[-24:]}".lower())
+    branch = library.create_branch(f"{row['id']}-{request.node.name.encode().hex()[-24:]}".lower())
     branch.mutate(source_of(row), {**(row["params"] or {}), NOW: PINNED})
     check(ask(f"query q() {{ {row['then']['body']} }}", None, branch), row["then"]["expected"])
 
@@ -102,7 +102,7 @@ def test_result_has_the_columns_and_values_of_the_table(
 ) -> None:
     graph = library
     if "before" in row:
-        graph = library.branch(f"{row['id']}-{request.node.name.encode().hex()[-24:]}".lower())
+        graph = library.create_branch(f"{row['id']}-{request.node.name.encode().hex()[-24:]}".lower())
         graph.mutate(f"query q() {{ {row['before']} }}")
     for run in row["runs"]:
         text = f"query q({run['declaration']}) {{ {run['body']} }}"
@@ -118,9 +118,9 @@ def test_result_has_the_columns_and_values_of_the_table(
 @pytest.mark.parametrize("row", named([row for row in RESULTS if "pick" in row]))
 def test_query_of_a_source_is_picked_by_its_name(row: dict[str, Any], library: Graph) -> None:
     with pytest.raises((QueryNameRequired, UnknownQuery)) as raised:
-        library.query(row["pick"]["source"], name=row["pick"]["name"])
+        library.query(row["pick"]["source"], query_name=row["pick"]["name"])
     assert row["pick"]["error"] in str(raised.value)
-    assert library.query(row["pick"]["source"], name="two").query_name == "two"
+    assert library.query(row["pick"]["source"], query_name="two").query_name == "two"
 
 
 @pytest.mark.parametrize("row", named([row for row in RESULTS if "kinds" in row]))

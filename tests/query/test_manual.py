@@ -31,7 +31,7 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Graph]:
 
 
 def answered(graph: Graph, name: str, params: str) -> list[str]:
-    result = graph.query(SOURCE, json.loads(params or "{}"), name=name)
+    result = graph.query(SOURCE, json.loads(params or "{}"), query_name=name)
     return [line.rstrip() for line in table_lines(result.columns, result.rows())]
 
 

@@ -14,7 +14,7 @@ from omnigraph.model.errors import Json, OmniGraphError, PreconditionFailed
 
 
 def report_refusal(error: OmniGraphError, output: Output) -> int:
-    """An error that was raised on purpose: the sentence, the hint, and with --json the whole of it on stdout."""
+    """An error that was raised on purpose: its whole message on stderr, and with --json the document on stdout."""
     if isinstance(error, ReportedFailure):
         output.fail(error.sentence())
     elif output.json:
@@ -23,40 +23,22 @@ def report_refusal(error: OmniGraphError, output: Output) -> int:
     elif isinstance(error, CompileError):
         output.note(error.render())
     else:
-        first, *others = _violations(error) or [""]
-        output.fail(f"{first}{error.sentence()}")
-        for text in others:
-            output.note(f"  {text}")
-        if error.hint:
-            output.note(f"hint: {error.hint}")
-        _tell_notes(error, output)
+        output.fail(str(error))
+        _show_notes(error, output)
     return exit_code_of(error)
 
 
 def report_interrupt(error: BaseException, output: Output) -> int:
     """Ctrl-C, as click passes it on or as it came."""
     output.fail("interrupted")
-    _tell_notes(error.__cause__ or error, output)
+    _show_notes(error.__cause__ or error, output)
     return INTERRUPTED
 
 
-def _tell_notes(error: BaseException, output: Output) -> None:
-    """What whoever passed the error on had to add: what it left behind, for example."""
+def _show_notes(error: BaseException, output: Output) -> None:
+    """Notes that were added on the way: what was left behind, for example."""
     for note in getattr(error, "__notes__", ()):
         output.note(f"note: {note}")
-
-
-def _violations(error: OmniGraphError) -> list[str]:
-    """An error may stand for several broken rules. Its sentence is the first one, to which only the file is added; the
-    others are told in full."""
-    found = error.details().get("violations")
-    told: list[str] = []
-    for violation in found if isinstance(found, list) else ():
-        if isinstance(violation, dict):
-            file = f"{violation['file']}, " if "file" in violation and "line" in violation else ""
-            line = f"line {violation['line']}: " if "line" in violation else ""
-            told.append(file if not told else f"{file}{line}{violation['message']}")
-    return told
 
 
 def error_document(error: OmniGraphError) -> dict[str, Json]:
@@ -97,7 +79,7 @@ def report_usage(error: click.ClickException, output: Output) -> int:
 
 
 def report_bug(error: Exception, output: Output) -> int:
-    """An error that nobody raised on purpose. The traceback stays visible, because it is what a report needs."""
+    """An unexpected error. The traceback is shown, because a bug report needs it."""
     sentence = f"unexpected {type(error).__name__}: {error}"
     if output.json:
         output.write(to_json_text({"error": {"code": "internal", "message": sentence}}))

@@ -96,7 +96,7 @@ class _Passing(Exception):
     """A failure that may pass: after `pause` seconds at the earliest, as the provider wants it."""
 
     def __init__(self, failure: EmbeddingProviderFailed, pause: float) -> None:
-        super().__init__(str(failure))
+        super().__init__(failure.sentence())
         self.failure, self.pause = failure, pause
 
 

@@ -13,8 +13,8 @@ from omnigraph.model.errors import BadRequest, Json
 
 _PLAIN = frozenset((str, int, float, bool, type(None)))
 _ACCEPTED = "pass text, numbers, booleans, dates, None, and lists, tuples or numpy arrays of these"
-_DEFAULTS = {"mode": "auto", "use_index": True, "analyze": False}
-"""The options whose default is not None."""
+_ALWAYS_STATED = frozenset(("mode", "use_index", "analyze"))
+"""Options whose default is a value: whether the caller passed it cannot be seen."""
 _ZONE = "add a time zone, such as tzinfo=datetime.UTC"
 
 
@@ -26,7 +26,9 @@ def moment_text(moment: str | dt.date) -> str:
     if isinstance(moment, str):
         return moment
     if not isinstance(moment, dt.date):
-        raise BadRequest(f"as_of is a time, not {_kind(moment)}", "pass a datetime with a time zone, or RFC 3339 text")
+        raise BadRequest(
+            f"as_of must be a time, not {_kind(moment)}", "pass a datetime with a time zone, or RFC 3339 text"
+        )
     text = _time_text(moment)
     if text is None:
         raise BadRequest("as_of has no time zone", _ZONE)
@@ -41,7 +43,7 @@ def _time_text(value: dt.date) -> str | None:
         return None
     try:
         return value.astimezone(dt.UTC).isoformat(timespec="milliseconds")
-    except OverflowError:  # in UTC it is in no year that dates have: whoever reads the text says so
+    except OverflowError:  # outside the years that dates have: whoever parses the text reports it
         return value.isoformat(timespec="milliseconds")
 
 
@@ -51,13 +53,13 @@ def _time_text(value: dt.date) -> str | None:
 def json_params(params: Mapping[str, Any] | None, named: Mapping[str, Any]) -> dict[str, Json]:
     """The parameters of a call, given as a mapping, by name, or both."""
     if params is not None and not isinstance(params, Mapping):
-        raise ParameterError(f"params: a mapping expected, got {_kind(params)}", 'pass {"name": value, …}')
+        raise ParameterError(f"params: expected a mapping, got {_kind(params)}", 'pass {"name": value, …}')
     given = dict(params or {})
     for name in given:
         if not isinstance(name, str):
-            raise ParameterError(f"params: names are strings, got {_kind(name)}")
+            raise ParameterError(f"params: names must be strings, got {_kind(name)}")
         if name in named:
-            raise ParameterError(f"param '{name}': it is given in params and by name", "give it once")
+            raise ParameterError(f"param '{name}': given both in params and by name", "pass it once")
     return {name: _json(name, value) for name, value in {**given, **named}.items()}
 
 
@@ -69,7 +71,7 @@ def _json(name: str, value: Any) -> Json:
         if set(map(type, value)) <= _PLAIN:  # lists of keys are long
             return list(value)
         return [_json(name, item) for item in value]
-    numpy = sys.modules.get("numpy")  # who has a value of it has imported it
+    numpy = sys.modules.get("numpy")  # a value of it can only come from a program that imported it
     if numpy is not None and isinstance(value, numpy.generic | numpy.ndarray):
         return _from_numpy(name, value, numpy)
     if isinstance(value, dt.date):
@@ -115,7 +117,7 @@ def _kind(value: Any) -> str:
 
 
 def given_options(params: Mapping[str, Any] | None, **options: Any) -> frozenset[str]:
-    """The options that a call states while it gives its parameters by name alone: one could be taken for the other."""
+    """The options that may have been meant as parameters. A call with a mapping of parameters has none of these."""
     if params is not None:
         return frozenset()
-    return frozenset(name for name, value in options.items() if value != _DEFAULTS.get(name))
+    return frozenset(name for name, value in options.items() if value is not None or name in _ALWAYS_STATED)

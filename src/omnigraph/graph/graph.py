@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 from omnigraph import history
 from omnigraph.history import Snapshot
 from omnigraph.language.schema import compile_schema
-from omnigraph.model.errors import BadRequest, Conflict, Corrupt
+from omnigraph.model.errors import BadRequest, BranchNotFound, Conflict, Corrupt
 from omnigraph.model.identifiers import MAIN, normalize_branch
 from omnigraph.storage import (
     STAGING,
@@ -52,7 +52,14 @@ if TYPE_CHECKING:
 
 
 class Graph:
-    """A handle of one graph, bound to one branch. Thread-safe; open it once and share it."""
+    """A handle on one graph, bound to one branch. It is thread-safe: open it once and share it.
+
+    Get one from `og.init` or `og.open`. It can be used in a `with` statement.
+
+    >>> with og.open("people.omni") as graph:
+    ...     graph.query("query all() { match { $p: Person } return { $p.name } order { $p.name } }").rows()
+    [{'p.name': 'Ada'}, {'p.name': 'Grace'}]
+    """
 
     def __init__(self, storage: GraphStorage, branch: str = MAIN, actor: str | None = None) -> None:
         self._storage = storage
@@ -61,7 +68,7 @@ class Graph:
         self._reads: Reader | None = None
         self._contract: tuple[tuple[tuple[int, ...], ...] | None, ContractFiles, AcceptedSchema] | None = None
 
-    # --- coming and going ---------------------------------------------------------------------------------
+    # --- open and close -----------------------------------------------------------------------------------
 
     @classmethod
     def init(
@@ -74,7 +81,14 @@ class Graph:
         actor: str | None = None,
         durability: Durability = "full",
     ) -> Self:
-        """Creates an empty graph with this schema text. A schema that does not compile changes nothing."""
+        """Creates an empty graph with this schema text; `schema_file` is the name that error messages show.
+
+        >>> graph = og.Graph.init("library.omni", "node Book { title: String @key }")
+        >>> graph.branches()
+        ['main']
+
+        Raises CompileError for a schema that is not valid, and AlreadyInitialized if there is a graph at this address.
+        """
         from omnigraph.write.rules import check_pattern
 
         compiled = compile_schema(schema, file=schema_file, check_pattern=check_pattern)
@@ -92,7 +106,14 @@ class Graph:
         actor: str | None = None,
         durability: Durability = "full",
     ) -> Self:
-        """Opens an existing graph. Read-only has no side effect at all; read-write makes sure that writing is safe."""
+        """Opens an existing graph. With `read_only` nothing is changed; otherwise crashed writes are resolved first.
+
+        >>> graph = og.Graph.open("people.omni", read_only=True)
+        >>> graph.branch_name
+        'main'
+
+        Raises GraphNotFound, BranchNotFound, and FormatTooOld or FormatTooNew for a graph of another format version.
+        """
         storage = open_storage(uri, durability=durability, read_only=read_only)
         main = storage.manifest.load(MAIN)  # the version stamp is checked before anything else
         if not read_only:
@@ -107,12 +128,15 @@ class Graph:
                 cleanup_staging(storage)
         graph = cls(storage, normalize_branch(branch), actor)
         graph._check_contract(main)
-        if graph._branch != MAIN:
-            storage.manifest.load(graph._branch)
+        graph._require_branch(graph._branch)
         return graph
 
     def close(self) -> None:
-        """Drops the cached handles. A graph needs no closing for its data's sake: what was acknowledged is durable."""
+        """Drops the cached handles. Closing is optional: every write that returned is already durable.
+
+        >>> graph = og.open("people.omni")
+        >>> graph.close()
+        """
         self._storage.handles.forget("")
 
     def __enter__(self) -> Self:
@@ -126,24 +150,44 @@ class Graph:
     def __repr__(self) -> str:
         return f"Graph({self.uri!r}, branch={self._branch!r})"
 
-    # --- what it is ---------------------------------------------------------------------------------------
+    # --- properties ---------------------------------------------------------------------------------------
 
     @property
     def uri(self) -> str:
+        """The address of the graph, in full.
+
+        >>> graph.uri
+        '.../people.omni'
+        """
         return self._storage.root.uri
 
     @property
     def branch_name(self) -> str:
-        """The branch that this handle reads and writes when none is named."""
+        """The branch that this handle reads and writes unless a call names another.
+
+        >>> graph.branch_name
+        'main'
+        """
         return self._branch
 
     @property
     def actor(self) -> str | None:
+        """Who makes the commits of this handle.
+
+        >>> og.open("people.omni", actor="ada").actor
+        'ada'
+        """
         return self._actor
 
     @property
     def schema(self) -> AcceptedSchema:
-        """The accepted schema: source text, compiled form, catalog."""
+        """The accepted schema: source text, compiled form, catalog.
+
+        >>> [node.name for node in graph.schema.catalog.nodes]
+        ['Person']
+
+        Raises SchemaContractDrift if the schema files were changed by hand.
+        """
         stamp, known = files_stamp(self._storage.objects), self._contract
         if known is not None and stamp is not None and stamp == known[0]:
             return known[2]
@@ -155,10 +199,25 @@ class Graph:
 
     @property
     def schema_source(self) -> str:
+        """The text of the accepted schema.
+
+        >>> print(graph.schema_source)
+        node Person { name: String @key  age: I32? }
+        edge Knows: Person -> Person
+        """
         return self.schema.source
 
     def plan_schema(self, text: str, *, file: str | None = None, allow_data_loss: bool = False) -> MigrationPlan:
-        """What it would take to go from the accepted schema to this text. Changes nothing."""
+        """The steps from the accepted schema to this text. Changes nothing.
+
+        `file` is the name that error messages show. Without `allow_data_loss` a dropped property keeps its data.
+
+        >>> plan = graph.plan_schema(graph.schema_source.replace("age: I32?", "age: I32?  email: String?"))
+        >>> print(plan.render())
+        - add property 'Person.email': String?
+
+        Raises CompileError for a text that is not valid.
+        """
         from omnigraph.language.schema import plan_migration
         from omnigraph.write.rules import check_pattern
 
@@ -173,7 +232,7 @@ class Graph:
         /,
         params: Mapping[str, Any] | None = None,
         *,
-        name: str | None = None,
+        query_name: str | None = None,
         branch: str | None = None,
         commit: str | None = None,
         as_of: str | dt.date | None = None,
@@ -182,22 +241,29 @@ class Graph:
         timeout: float | None = None,
         cancellation: Cancellation | None = None,
         use_index: bool = True,
-        **named: Any,
+        **named_params: Any,
     ) -> QueryResult:
-        """The answer of a read, on one snapshot: the newest of a branch, that of a `commit`, or that `as_of` a time.
+        """Runs a read query on one snapshot: the head of a branch, a `commit`, or the branch `as_of` a time.
 
-        Parameters come as a mapping or by name. A query that would take more memory than `limits` allow, or more
-        seconds than `timeout`, ends with a typed error; `cancellation` ends it from another thread. `mode` says how
+        Parameters are given as a mapping or by name. `query_name` picks a query of a text that has several. `limits`
+        bounds the memory and `timeout` the seconds; `cancellation` ends the query from another thread. `mode` says how
         edges are followed and `use_index` whether search uses indexes: both change the speed, never the answer.
+
+        >>> text = "query age($name: String) { match { $p: Person { name: $name } } return { $p.age } }"
+        >>> graph.query(text, name="Ada").rows()
+        [{'p.age': 36}]
+
+        Raises CompileError for a text that is not valid, ParameterError, BranchNotFound, CommitNotFound,
+        ResourceLimitExceeded, QueryTimeout and QueryCancelled.
         """
         from omnigraph.graph.arguments import given_options, json_params
         from omnigraph.graph.reading import Read
 
-        options: dict[str, Any] = {"name": name, "commit": commit, "as_of": as_of, "mode": mode, "limits": limits}
-        options |= {"timeout": timeout, "cancellation": cancellation, "use_index": use_index}
+        options: dict[str, Any] = {"query_name": query_name, "commit": commit, "as_of": as_of, "mode": mode}
+        options |= {"limits": limits, "timeout": timeout, "cancellation": cancellation, "use_index": use_index}
         read = Read(
             text=text,
-            params=json_params(params, named),
+            params=json_params(params, named_params),
             branch=self._named(branch),
             stated=given_options(params, branch=branch, **options),
             **options,
@@ -210,7 +276,7 @@ class Graph:
         /,
         params: Mapping[str, Any] | None = None,
         *,
-        name: str | None = None,
+        query_name: str | None = None,
         branch: str | None = None,
         commit: str | None = None,
         as_of: str | dt.date | None = None,
@@ -218,25 +284,40 @@ class Graph:
         limits: QueryLimits | None = None,
         timeout: float | None = None,
         analyze: bool = False,
-        **named: Any,
+        **named_params: Any,
     ) -> Explanation:
-        """The plan of a read, with estimates; with `analyze` it is run and every step says what it did."""
+        """The plan of a read query, with estimates. With `analyze` the query runs, and every step shows what it did.
+
+        >>> print(graph.explain("query all() { match { $p: Person } return { $p.name } }").text)
+        all...
+
+        Raises what `query` raises.
+        """
         from omnigraph.graph.arguments import given_options, json_params
         from omnigraph.graph.reading import Read
 
-        options: dict[str, Any] = {"name": name, "commit": commit, "as_of": as_of, "mode": mode, "limits": limits}
+        options: dict[str, Any] = {"query_name": query_name, "commit": commit, "as_of": as_of, "mode": mode}
+        options |= {"limits": limits, "timeout": timeout}
         read = Read(
             text=text,
-            params=json_params(params, named),
+            params=json_params(params, named_params),
             branch=self._named(branch),
-            timeout=timeout,
-            stated=given_options(params, branch=branch, timeout=timeout, analyze=analyze, **options),
+            stated=given_options(params, branch=branch, analyze=analyze, **options),
             **options,
         )
         return self._reader.explain(lambda: self.schema, read, analyze=analyze)
 
     def at(self, commit: str) -> PinnedGraph:
-        """The graph as it was right after a commit: `graph.at(commit).query(…)`."""
+        """The graph as it was right after a commit, for any number of reads.
+
+        >>> before = graph.snapshot().commit_id
+        >>> graph.mutate('query add() { insert Person { name: "Alan" } }').affected_nodes
+        1
+        >>> len(graph.at(before).query("query all() { match { $p: Person } return { $p.name } }"))
+        2
+
+        Raises CommitNotFound.
+        """
         from omnigraph.graph.pinned import PinnedGraph
 
         return PinnedGraph(self, self.commit(commit).commit_id)
@@ -258,25 +339,34 @@ class Graph:
         /,
         params: Mapping[str, Any] | None = None,
         *,
-        name: str | None = None,
+        query_name: str | None = None,
         branch: str | None = None,
         if_commit: str | None = None,
         idempotency_key: str | None = None,
         message: str | None = None,
-        **named: Any,
+        **named_params: Any,
     ) -> MutationResult:
-        """Runs the insert, update or delete statements of a query as one commit.
+        """Runs the insert, update and delete statements of a query as one commit, or changes nothing.
 
-        Parameters come as a mapping or by name. With `if_commit` the write happens only if that commit is still the
-        head. With an `idempotency_key` a repeated call returns the first call's commit instead of writing again.
+        Parameters and `query_name` are as for `query`. With `if_commit` the write happens only if that commit is still
+        the head of the branch. With an `idempotency_key` a repeated call returns the commit of the first one instead of
+        writing again. `message` is kept with the commit.
+
+        >>> add = "query add($name: String, $age: I32) { insert Person { name: $name, age: $age } }"
+        >>> graph.mutate(add, name="Alan", age=41, message="a new person").affected_nodes
+        1
+
+        Raises CompileError, ParameterError, ValidationFailed if the change breaks a rule of the schema, KeyConflict if
+        an inserted id exists, PreconditionFailed if `if_commit` is not the head, and OpenedReadOnly.
         """
         from omnigraph.graph.arguments import given_options, json_params
         from omnigraph.write.mutation import Mutation, mutate
 
-        options = {"name": name, "if_commit": if_commit, "idempotency_key": idempotency_key, "message": message}
+        options = {"query_name": query_name, "if_commit": if_commit}
+        options |= {"idempotency_key": idempotency_key, "message": message}
         mutation = Mutation(
             text=text,
-            params=json_params(params, named),
+            params=json_params(params, named_params),
             branch=self._named(branch),
             actor_id=self._actor,
             stated=given_options(params, branch=branch, **options),
@@ -308,14 +398,22 @@ class Graph:
         spark: Any = None,
         progress: ProgressListener | None = None,
     ) -> LoadResult:
-        """Loads records as one commit: every one is checked, and all of them become visible, or none.
+        """Loads records as one commit. Every record is checked, and either all of them become visible or none.
 
-        `append` refuses existing ids, `merge` replaces them (with `patch`, only the given properties), `overwrite`
-        replaces every type that occurs in the input. A missing branch is made from `base` if one is named.
+        `mode="append"` refuses existing ids, `merge` replaces them (with `patch`, only the given properties), and
+        `overwrite` replaces every type that occurs in the input. A missing branch is created from `base`, if given.
 
-        The source is a file, a folder, a glob or several of them, lines in memory, or a DataFrame. Files are JSON
-        lines, or tables by `format`, `type` and `mapping`. Small inputs run in this process, others on Spark
-        (`engine`); `spark` is a session or a master.
+        The source is a file, a folder, a glob, a list of these, lines in memory, or a DataFrame. Files are JSON lines,
+        or tables that `format`, `type` and `mapping` describe. Small inputs run in this process and others on Spark
+        (`engine`); `spark` is a session or the address of a master. `progress` is called while the load runs.
+
+        >>> graph.load(["people.jsonl"], mode="merge").nodes
+        {'Person': 2}
+        >>> graph.load("people.csv", format="csv", type="Person", mode="merge").total_entities
+        3
+
+        Raises ValidationFailed with the bad records, KeyConflict, InvalidMapping, BranchNotFound, PreconditionFailed,
+        JavaMissing or SparkUnreachable where Spark is needed, and LoadInterrupted on Ctrl-C after the commit.
         """
         from omnigraph.pipeline.load import Load, SourceFormat, load
 
@@ -349,14 +447,26 @@ class Graph:
         type: str | None = None,  # noqa: A002
         options: Mapping[str, str] | None = None,
     ) -> Suggestion:
-        """A mapping for a table, from the names of its columns and its first rows: to read, mend and give to `load`."""
+        """Suggests a mapping for a table from its column names and first rows. Review it, then give it to `load`.
+
+        >>> graph.suggest_mapping("people.csv").mapping
+        {'type': 'Person'}
+
+        Raises BadRequest for a file that cannot be read.
+        """
         from omnigraph.write.intake.tabular import suggest_for
 
         paths = [source] if isinstance(source, str | Path) else list(source)
         return suggest_for(paths, format, self.schema.catalog, type_name=type, options=options)
 
     def cleanup_staging(self) -> list[str]:
-        """Removes what loads that died left behind; says which loads these were. Living ones are not touched."""
+        """Removes the staged files of loads that died, and returns the ids of those loads. Running loads are kept.
+
+        >>> graph.cleanup_staging()
+        []
+
+        Raises OpenedReadOnly.
+        """
         from omnigraph.storage.bulk import cleanup_staging
 
         self._storage.require_writable()
@@ -365,7 +475,15 @@ class Graph:
     def export(
         self, branch: str | None = None, *, types: Sequence[str] | None = None, dates: Literal["raw", "iso"] = "raw"
     ) -> Iterator[bytes]:
-        """The entities of one snapshot as JSON lines, nodes before edges, by id; `load` reads them back."""
+        """The entities of one snapshot as JSON lines: nodes before edges, sorted by id. `load` reads them back.
+
+        `types` narrows it to some types. `dates` writes dates as integers (`raw`) or as text (`iso`).
+
+        >>> next(graph.export(types=["Person"]))
+        b'{"type":"Person","data":{"name":"Ada","age":36}}\\n'
+
+        Raises BranchNotFound and UnknownType.
+        """
         from omnigraph.history.export import export_lines
 
         snapshot = self.snapshot(branch)
@@ -383,9 +501,14 @@ class Graph:
         spark: SparkSession | str | None = None,
         progress: ProgressListener | None = None,
     ) -> ExportResult:
-        """Writes one snapshot to an empty folder, a file per group of rows, in parallel; `load` reads it back.
+        """Writes one snapshot to an empty folder, several files in parallel. `load` reads it back.
 
-        `dates` says how text formats write them: integers (`raw`, the default for lines) or text (`iso`, for CSV).
+        `dates` says how text formats write dates: integers (`raw`, the default of JSON lines) or text (`iso`, of CSV).
+
+        >>> graph.export_to("backup", format="parquet", engine="local").total_entities
+        3
+
+        Raises BranchNotFound, UnknownType, and BadRequest for a folder that is not empty.
         """
         from omnigraph.pipeline.export import export_to
 
@@ -403,17 +526,30 @@ class Graph:
             progress=progress,
         )
 
+    # --- maintenance --------------------------------------------------------------------------------------
+
     def indexes(self, branch: str | None = None) -> list[IndexStatus]:
-        """Every index that the schema asks for or that a table has: what it covers, and why it is not ready."""
+        """Every index that the schema asks for or a table has: the rows that it covers, and why it is not ready.
+
+        >>> [(index.type, index.column, index.state) for index in graph.indexes()][0]
+        ('node:Person', 'id', 'pending')
+
+        Raises BranchNotFound.
+        """
         from omnigraph.write.upkeep import index_status
 
         snapshot = self.snapshot(branch)
         return index_status(self._storage, snapshot.tables, self.schema.catalog, branch=snapshot.branch)
 
     def ensure_indices(self, branch: str | None = None, *, tables: Sequence[str] | None = None) -> IndexReport:
-        """Builds missing indexes and extends stale ones as one commit. Answers never depend on it, only their speed.
+        """Builds missing indexes and extends stale ones as one commit. Answers do not depend on them, only their speed.
 
         `tables` narrows it to some types, given as `node:Person`.
+
+        >>> [index.column for index in graph.ensure_indices(tables=["node:Person"]).built]
+        ['id']
+
+        Raises BranchNotFound and OpenedReadOnly.
         """
         from omnigraph.write.upkeep import ensure_indices
 
@@ -421,25 +557,53 @@ class Graph:
         return ensure_indices(self._storage, lambda: self.schema, named, tables=tables, actor_id=self._actor)
 
     def optimize(self, branch: str | None = None, *, tables: Sequence[str] | None = None) -> OptimizeReport:
-        """Puts the small fragments that many small writes leave together, and brings the indexes up to date."""
+        """Merges the small files that many small writes leave, and brings the indexes up to date.
+
+        `tables` narrows it to some types, given as `node:Person`.
+
+        >>> graph.optimize().conflict is None
+        True
+
+        Raises BranchNotFound and OpenedReadOnly.
+        """
         from omnigraph.write.upkeep import optimize
 
         return optimize(self._storage, lambda: self.schema, self._named(branch), tables=tables, actor_id=self._actor)
 
     def verify(self, *, deep: bool = True) -> VerifyReport:
-        """Checks everything that can be checked without changing a byte, and reports all of it."""
+        """Checks the whole graph without changing it. Without `deep` rows and indexes are not read.
+
+        `og.verify(uri)` does the same for a graph that is too damaged to be opened.
+
+        >>> graph.verify().ok
+        True
+
+        Raises nothing for damage: the report lists it. Raises Unreachable if the storage does not answer.
+        """
         from omnigraph.write.verify import verify_graph
 
         return verify_graph(self._storage, deep=deep)
 
     def recoveries(self) -> list[RecoveryRecord]:
-        """The interrupted writes that were resolved, oldest first."""
+        """The interrupted writes that were resolved, oldest first.
+
+        >>> graph.recoveries()
+        []
+
+        Raises Corrupt if the record cannot be read.
+        """
         from omnigraph.write.recovery import recoveries
 
         return recoveries(self._storage)
 
     def pending_recoveries(self) -> list[Sidecar]:
-        """The intents of writes that are not finished: of dead writers, and of those that are at work right now."""
+        """The writes that are not finished: those of crashed writers, and those that are running right now.
+
+        >>> graph.pending_recoveries()
+        []
+
+        Raises RecoveryRequired if a newer release wrote one that this one cannot read.
+        """
         from omnigraph.write.recovery import pending
 
         return pending(self._storage)
@@ -447,49 +611,125 @@ class Graph:
     # --- history ------------------------------------------------------------------------------------------
 
     def snapshot(self, branch: str | None = None) -> Snapshot:
-        """The newest snapshot of a branch (default: of this handle's)."""
+        """The newest snapshot of a branch (default: this handle's).
+
+        >>> graph.snapshot().branch
+        'main'
+
+        Raises BranchNotFound.
+        """
         return history.current_snapshot(self._storage, self._named(branch))
 
     def commits(self, branch: str | None = None, *, limit: int | None = None) -> list[GraphCommit]:
-        """The commits of a branch, inherited and own, newest first."""
+        """The commits of a branch, newest first, including those from before it was created.
+
+        >>> [commit.actor_id for commit in graph.commits(limit=1)]
+        [None]
+
+        Raises BranchNotFound.
+        """
         return history.commit_list(self._storage, self._named(branch), limit=limit)
 
     def commit(self, commit_id: str) -> GraphCommit:
-        """A commit by its id, wherever it was made."""
+        """A commit by its id, on any branch.
+
+        >>> newest = graph.commits(limit=1)[0]
+        >>> graph.commit(newest.commit_id) == newest
+        True
+
+        Raises CommitNotFound.
+        """
         return history.find_commit(self._storage, commit_id, self._branch)
 
+    def commit_as_of(self, moment: str | dt.date, branch: str | None = None) -> GraphCommit:
+        """The newest commit of a branch that was made at or before a time.
+
+        The time is RFC 3339 text, a datetime with a time zone, or a date, which means its midnight in UTC.
+
+        >>> graph.commit_as_of("2100-01-01T00:00:00Z") == graph.commits(limit=1)[0]
+        True
+
+        Raises CommitNotFound if the branch has no commit that old, and InvalidValue for a text that is not a time.
+        """
+        from omnigraph.graph.arguments import moment_text
+
+        return history.commit_as_of(self._storage, self._named(branch), moment_text(moment))
+
     def snapshot_at(self, commit_id: str) -> Snapshot:
-        """What the graph showed right after a commit."""
+        """The snapshot that a commit made visible.
+
+        >>> first = graph.commits()[-1]
+        >>> sum(table.row_count for table in graph.snapshot_at(first.commit_id).tables)
+        0
+
+        Raises CommitNotFound, and HistoricalVersionReclaimed if its files were removed.
+        """
         return history.snapshot_at(self._storage, self.commit(commit_id))
 
     def branches(self) -> list[str]:
-        """Every branch, main included, sorted."""
+        """The names of all branches, sorted; `main` is among them.
+
+        >>> graph.branches()
+        ['main']
+        """
         return history.branch_list(self._storage)
 
-    def create_branch(self, name: str, *, source: str | None = None) -> None:
-        """Makes a branch at the head of `source` (default: this handle's branch). Refuses an existing name."""
+    def branch(self, name: str) -> Graph:
+        """A handle on an existing branch.
+
+        >>> graph.create_branch("draft")
+        Graph('.../people.omni', branch='draft')
+        >>> graph.branch("draft").branch_name
+        'draft'
+
+        Raises BranchNotFound, which suggests the nearest name.
+        """
+        wanted = normalize_branch(name)
+        self._require_branch(wanted)
+        return Graph(self._storage, wanted, self._actor)
+
+    def create_branch(self, name: str, *, source: str | None = None) -> Graph:
+        """Creates a branch at the head of this handle's branch, or of `source`, and returns a handle on it.
+
+        >>> draft = graph.create_branch("draft")
+        >>> draft.mutate('query add() { insert Person { name: "Alan" } }').branch
+        'draft'
+
+        Raises BranchExists, InvalidBranchName, BranchNotFound for a missing `source`, and OpenedReadOnly.
+        """
         history.create_branch(self._storage, name, source=self._named(source))
+        return Graph(self._storage, normalize_branch(name), self._actor)
 
     def delete_branch(self, name: str) -> None:
-        """Deletes a branch. Refuses main, this handle's own branch, and one that others depend on."""
+        """Deletes a branch. `main` and this handle's own branch cannot be deleted.
+
+        >>> draft = graph.create_branch("draft")
+        >>> graph.delete_branch("draft")
+        >>> graph.branches()
+        ['main']
+
+        Raises BranchNotFound, BranchHasDependants if another branch was created from it, Conflict and OpenedReadOnly.
+        """
         if normalize_branch(name) == self._branch != MAIN:
             raise Conflict(
                 f"cannot delete the currently active branch '{self._branch}'", "delete it from another handle"
             )
         history.delete_branch(self._storage, name)
 
-    def branch(self, name: str, *, create: bool = True) -> Graph:
-        """A handle on another branch, made from this handle's head if it is missing."""
-        wanted = normalize_branch(name)
-        if create and wanted not in self.branches():
-            self.create_branch(wanted)
-        self._storage.manifest.load(wanted)
-        return Graph(self._storage, wanted, self._actor)
-
     # --- parts --------------------------------------------------------------------------------------------
 
     def _named(self, branch: str | None) -> str:
         return self._branch if branch is None else normalize_branch(branch)
+
+    def _require_branch(self, name: str) -> None:
+        """Raises for a branch that does not exist, and suggests the one that was probably meant."""
+        try:
+            self._storage.manifest.load(name)
+        except BranchNotFound as error:
+            from omnigraph.language import did_you_mean
+
+            near = did_you_mean(name, self.branches())
+            raise BranchNotFound(name, near or error.remedy) from None
 
     def _check_contract(self, main: LoadedManifest) -> None:
         """Every declared type has a live table and every live table a declared type."""
@@ -503,12 +743,27 @@ class Graph:
             raise Corrupt(self.uri, f"the accepted schema and the manifest disagree about: {differing}")
 
 
+def verify(uri: Address, *, deep: bool = True) -> VerifyReport:
+    """Checks a whole graph without changing it, also one that is too damaged to be opened.
+
+    >>> og.verify("people.omni").ok
+    True
+
+    Raises GraphNotFound, and Unreachable if the storage does not answer. Damage is listed in the report.
+    """
+    from omnigraph.write.verify import verify_graph
+
+    return verify_graph(open_storage(uri, read_only=True), deep=deep)
+
+
 def read_schema(schema: str | os.PathLike[str]) -> tuple[str, str | None]:
     """A schema argument as (text, file): a path, or text that ends in `.pg`, is read; any other text is the schema."""
     if isinstance(schema, str) and ("\n" in schema or not schema.strip().endswith(".pg")):
         return schema, None
     if not isinstance(schema, str | os.PathLike):
-        raise BadRequest(f"a schema is text or the path of a file, not {type(schema).__name__}")
+        raise BadRequest(
+            f"the schema must be text or a path, not {type(schema).__name__}", "pass the text of a .pg schema"
+        )
     try:
         return Path(schema).read_text(encoding="utf-8"), os.fspath(schema)
     except (OSError, UnicodeDecodeError) as error:

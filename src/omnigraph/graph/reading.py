@@ -42,7 +42,7 @@ class Read:
 
     text: str
     params: Mapping[str, Json]
-    name: str | None = None
+    query_name: str | None = None
     branch: str = "main"
     commit: str | None = None
     as_of: str | dt.date | None = None
@@ -64,7 +64,7 @@ class Read:
 
     def __post_init__(self) -> None:
         if self.commit is not None and self.as_of is not None:
-            raise BadRequest("a read is of a commit or of a time, not of both", "leave one of them away")
+            raise BadRequest("pass commit or as_of, not both", "a commit already says which state is read")
 
 
 class Reader:
@@ -89,7 +89,7 @@ class Reader:
         return self.engine.explain(self._request(schema, read), analyze=analyze)
 
     def _require_still(self, snapshot: Snapshot) -> None:
-        """Files that are missing are no damage if the graph or the branch was replaced while it was read."""
+        """Missing files are not damage if the graph or the branch was replaced while it was read."""
         self._storage.manifest.load(MAIN)
         for pin in snapshot.tables:
             if pin.incarnation is not None:
@@ -111,10 +111,10 @@ class Reader:
 
     def _compiled_for(self, read: Read, catalog: Catalog) -> CompiledQuery:
         try:
-            compiled = self._compile(read.text, read.name, catalog)
+            compiled = self._compile(read.text, read.query_name, catalog)
         except UnknownQuery:
             for declaration in parse_queries(read.text).declarations:
-                refuse_shadowed_params(declaration.params, read.stated & {"name"})
+                refuse_shadowed_params(declaration.params, read.stated & {"query_name"})
             raise
         refuse_shadowed_params(compiled.params, read.stated)
         return compiled

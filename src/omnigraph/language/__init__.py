@@ -9,6 +9,7 @@ from omnigraph.model.late_names import late_names
 if TYPE_CHECKING:
     from omnigraph.language.diagnostics import CompileError as CompileError
     from omnigraph.language.diagnostics import Diagnostic as Diagnostic
+    from omnigraph.language.diagnostics import did_you_mean as did_you_mean
 else:
     __getattr__, __dir__ = late_names(
         __name__,
@@ -16,6 +17,7 @@ else:
             "diagnostics": (
                 "CompileError",
                 "Diagnostic",
+                "did_you_mean",
             ),
         },
     )

@@ -21,7 +21,11 @@ def _rebuild(cls: type[OmniGraphError], state: dict[str, Any]) -> OmniGraphError
 
 
 class OmniGraphError(Exception):
-    """The root. Catch this to catch everything that OmniGraph refuses on purpose."""
+    """The root. Catch this to catch everything that OmniGraph refuses on purpose.
+
+    `str(error)` is the whole message as the command line shows it: the sentence, the place, and the hint. Its parts are
+    `error.sentence()`, `error.hint`, `error.code` and `error.details()`.
+    """
 
     code: ClassVar[str] = "error"
     """Stable machine-readable name; never reworded."""
@@ -41,11 +45,15 @@ class OmniGraphError(Exception):
         return _rebuild, (type(self), dict(self.__dict__))
 
     def __str__(self) -> str:
-        return self.sentence()
+        return self.render()
 
     def sentence(self) -> str:
         """One line for people: what is wrong, and where."""
         return self.message
+
+    def render(self) -> str:
+        """The whole message: the sentence, and the hint on a line of its own."""
+        return f"{self.sentence()}\nhint: {self.hint}" if self.hint else self.sentence()
 
     @property
     def hint(self) -> str | None:
@@ -56,6 +64,12 @@ class OmniGraphError(Exception):
         """The facts of this error, ready for JSON."""
         facts = {name: getattr(self, name) for name in getattr(self, "__dataclass_fields__", ())}
         return {name: value for name, value in facts.items() if value is not None}
+
+
+def sentence_of(error: BaseException) -> str:
+    """What went wrong in one line, to be quoted in another message: a hint belongs to the outermost error alone."""
+    text = error.sentence() if isinstance(error, OmniGraphError) else str(error)
+    return text or type(error).__name__
 
 
 # --- the families -----------------------------------------------------------------------------------------

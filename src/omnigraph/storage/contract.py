@@ -19,7 +19,7 @@ from omnigraph.language.schema import (
     schema_ir_hash,
     schema_ir_to_json,
 )
-from omnigraph.model.errors import BadRequest, NotFound, SchemaContractDrift
+from omnigraph.model.errors import BadRequest, NotFound, SchemaContractDrift, sentence_of
 from omnigraph.model.format_version import SCHEMA_IDENTITY_VERSION, SCHEMA_STATE_FORMAT_VERSION
 from omnigraph.model.late_dataclass import dataclass
 from omnigraph.storage import layout
@@ -74,7 +74,7 @@ def accept(files: ContractFiles) -> AcceptedSchema:
     try:
         ir = schema_ir_from_json(files.ir.decode())
     except (BadRequest, UnicodeDecodeError) as error:
-        raise SchemaContractDrift(f"{layout.SCHEMA_IR} cannot be read: {error}") from error
+        raise SchemaContractDrift(f"{layout.SCHEMA_IR} cannot be read: {sentence_of(error)}") from error
     if schema_ir_hash(ir) != recorded:
         raise SchemaContractDrift(f"{layout.SCHEMA_IR} hashes to {schema_ir_hash(ir)}, accepted was {recorded}")
     source = files.source.decode(errors="replace")
@@ -99,11 +99,11 @@ def _check_source(source: str, recorded: str) -> tuple[str, ...]:
             return ()
         reason = "it compiles to another schema under the rules of today"
     except CompileError as error:
-        reason = str(error)
+        reason = error.sentence()
     try:
         tolerant = compile_schema(source, strict=False)
     except CompileError as error:
-        raise SchemaContractDrift(f"{layout.SCHEMA_SOURCE} does not compile: {error}") from error
+        raise SchemaContractDrift(f"{layout.SCHEMA_SOURCE} does not compile: {error.sentence()}") from error
     if tolerant.ir_hash != recorded:
         raise SchemaContractDrift(
             f"{layout.SCHEMA_SOURCE} was edited: it compiles to {tolerant.ir_hash}, accepted was {recorded}"

@@ -136,12 +136,12 @@ def _create_datasets(storage: GraphStorage, schema: CompiledSchema) -> GraphComm
         raise
     except SyncFailed as error:  # what is there is not durable, so nobody may rely on it
         if _was_born(storage, genesis):
-            raise InitializationIndeterminate(storage.root.uri, str(error)) from error
+            raise InitializationIndeterminate(storage.root.uri, error.sentence()) from error
         raise
     except OmniGraphError as error:
         if _was_born(storage, genesis):
             return genesis
-        raise InitializationIndeterminate(storage.root.uri, str(error)) from error
+        raise InitializationIndeterminate(storage.root.uri, error.sentence()) from error
     return genesis
 
 

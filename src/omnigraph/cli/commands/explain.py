@@ -38,5 +38,5 @@ def command(
     query = source.query_text(target, "explain")
     parameters = source.parameters()
     with target.open_for_reading() as graph:
-        explanation = graph.explain(query, parameters, name=name, branch=branch, analyze=analyze)
+        explanation = graph.explain(query, parameters, query_name=name, branch=branch, analyze=analyze)
     session.output.show(explanation.to_json(), explanation.text.splitlines())

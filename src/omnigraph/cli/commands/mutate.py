@@ -53,7 +53,7 @@ def command(
         result = graph.mutate(
             query,
             parameters,
-            name=name,
+            query_name=name,
             branch=branch,
             if_commit=if_commit,
             idempotency_key=idempotency_key,

@@ -61,7 +61,9 @@ def command(
     query = source.query_text(target, "query")
     parameters = source.parameters()
     with target.open_for_reading() as graph:
-        result = graph.query(query, parameters, name=name, branch=branch, commit=snapshot, as_of=as_of, timeout=timeout)
+        result = graph.query(
+            query, parameters, query_name=name, branch=branch, commit=snapshot, as_of=as_of, timeout=timeout
+        )
     _show(session, result.to_json(), form)
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from omnigraph.model.late_names import late_names
 
 if TYPE_CHECKING:
+    from omnigraph.history.export.json_export import UnknownType as UnknownType
     from omnigraph.history.export.json_export import export_lines as export_lines
     from omnigraph.history.export.json_export import exported_columns as exported_columns
     from omnigraph.history.export.json_export import exported_tables as exported_tables
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from omnigraph.history.export.json_export import present_properties as present_properties
     from omnigraph.history.export.json_lines import Dates as Dates
     from omnigraph.history.export.json_lines import LineWriter as LineWriter
+    from omnigraph.history.export.json_lines import ValueNotExportable as ValueNotExportable
     from omnigraph.history.export.json_lines import column_texts as column_texts
     from omnigraph.history.export.ordered_scan import SCAN_BATCH_ROWS as SCAN_BATCH_ROWS
 else:
@@ -21,6 +23,7 @@ else:
         __name__,
         {
             "json_export": (
+                "UnknownType",
                 "export_lines",
                 "exported_columns",
                 "exported_tables",
@@ -30,6 +33,7 @@ else:
             "json_lines": (
                 "Dates",
                 "LineWriter",
+                "ValueNotExportable",
                 "column_texts",
             ),
             "ordered_scan": ("SCAN_BATCH_ROWS",),

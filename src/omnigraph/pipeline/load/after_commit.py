@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import field
 
+from omnigraph.model.errors import sentence_of
 from omnigraph.model.late_dataclass import dataclass
 
 log = logging.getLogger("omnigraph.graph.load")
@@ -29,7 +30,7 @@ class Aftermath:
 
     def note(self, error: BaseException, what: str, remedy: str = "") -> None:
         self.interrupted = self.interrupted or isinstance(error, KeyboardInterrupt)
-        reason = "interrupted" if isinstance(error, KeyboardInterrupt) else str(error) or type(error).__name__
+        reason = "interrupted" if isinstance(error, KeyboardInterrupt) else sentence_of(error)
         self.warn(f"{what}: {reason}{f'; {remedy}' if remedy else ''}")
 
     def warn(self, text: str) -> None:

@@ -39,7 +39,7 @@ def take_back(storage: GraphStorage, branch: str, made: HeadIs, error: BaseExcep
     except BranchNotFound:
         return  # somebody else removed it
     except OmniGraphError as reason:
-        error.add_note(f"branch '{branch}', which was made for this load, stays: {reason}")
+        error.add_note(f"branch '{branch}', which was made for this load, stays: {reason.sentence()}")
 
 
 def _require_unused(storage: GraphStorage, made: HeadIs, loaded: LoadedManifest) -> None:

@@ -23,8 +23,8 @@ from omnigraph.pipeline.load.sources import Source, SourceFormat, digest_of_cont
 from omnigraph.pipeline.spark import Stage, told
 from omnigraph.storage import AcceptedSchema, GraphStorage
 from omnigraph.storage.manifest import HeadIs
-from omnigraph.write import ChangeSet, LoadInterrupted, LoadReport, LoadResult
-from omnigraph.write.commit import Receipt, WriteBase, WriteRequest, settle, write
+from omnigraph.write import LoadInterrupted, LoadReport, LoadResult
+from omnigraph.write.commit import Prepared, Receipt, WriteBase, WriteRequest, settle, write
 from omnigraph.write.intake import ItemSource
 from omnigraph.write.load import LoadMode, PreparedLoad
 from omnigraph.write.mutation import count_of, digest
@@ -177,7 +177,7 @@ class _Work:
         if self.rejects is not None:
             self.rejects.without_commit()
 
-    def _prepare(self, run: LoadRun, committing: Committing | None, base: WriteBase) -> ChangeSet:
+    def _prepare(self, run: LoadRun, committing: Committing | None, base: WriteBase) -> Prepared:
         outcome = run.prepare(base)
         if self.rejects is not None:
             self.rejects.hold(outcome.rejected)
@@ -187,9 +187,9 @@ class _Work:
         self.prepared = outcome
         if committing is not None:
             committing.begun(outcome)
-        return outcome.changes
+        return Prepared(outcome.changes, _counts(outcome))
 
-    def _write_request(self, prepare: Callable[[WriteBase], ChangeSet]) -> WriteRequest:
+    def _write_request(self, prepare: Callable[[WriteBase], Prepared]) -> WriteRequest:
         request = self.request
         return WriteRequest(
             branch=request.branch,
@@ -203,7 +203,6 @@ class _Work:
             request_digest=self._digest() if request.idempotency_key is not None else None,
             prepares_again=request.mode != "overwrite",
             publishes_empty=True,
-            result=self._counts,
             extra={"load_id": self.mark},
         )
 
@@ -232,9 +231,10 @@ class _Work:
         except BranchNotFound:
             return None  # and what was on it with it
         except OmniGraphError as failed:
-            error.add_note(f"whether the load was committed could not be found out: {failed}")
+            error.add_note(f"whether the load was committed could not be found out: {failed.sentence()}")
             return None
-        return next((Receipt(commit) for commit in commits if commit.py.get("load_id") == self.mark), None)
+        counts = _counts(self.prepared)
+        return next((Receipt(commit, counts) for commit in commits if commit.py.get("load_id") == self.mark), None)
 
     def _drop_rejects(self) -> None:
         if self.rejects is not None:
@@ -283,18 +283,16 @@ class _Work:
 
     # --- the answer ---------------------------------------------------------------------------------------
 
-    def _counts(self) -> dict[str, Json]:
-        """What the load did, as it is kept with an idempotency key."""
-        if self.prepared is None:
-            return {}
-        nodes: dict[str, Json] = dict(sorted(self.prepared.nodes.items()))
-        edges: dict[str, Json] = dict(sorted(self.prepared.edges.items()))
-        return {"nodes": nodes, "edges": edges, "rejected": len(self.prepared.rejected)}
+    def _done(self) -> Mapping[str, Json]:
+        """What this load did, or would do, or what the one did that it repeats."""
+        if self.receipt is not None:
+            return self.receipt.counts
+        return {} if self.prepared is None else _counts(self.prepared)
 
     def result(self) -> LoadResult:
         request, receipt, prepared = self.request, self.receipt, self.prepared
         replayed = receipt is not None and receipt.replayed
-        counts = receipt.first_result if receipt is not None and replayed else self._counts()
+        counts = self._done()
         nodes, edges = _by_type(counts.get("nodes")), _by_type(counts.get("edges"))
         rejected = count_of(counts, "rejected")
         commit = receipt.commit if receipt is not None else None
@@ -332,6 +330,13 @@ class _Work:
             seconds={stage: round(each, 3) for stage, each in seconds.items()},
             commit_id=commit_id,
         )
+
+
+def _counts(prepared: PreparedLoad) -> dict[str, Json]:
+    """What a load does, as it is kept with an idempotency key."""
+    nodes: dict[str, Json] = dict(sorted(prepared.nodes.items()))
+    edges: dict[str, Json] = dict(sorted(prepared.edges.items()))
+    return {"nodes": nodes, "edges": edges, "rejected": len(prepared.rejected)}
 
 
 def _id_of(receipt: Receipt) -> str | None:

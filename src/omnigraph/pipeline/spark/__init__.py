@@ -7,6 +7,10 @@ from typing import TYPE_CHECKING
 from omnigraph.model.late_names import late_names
 
 if TYPE_CHECKING:
+    from omnigraph.pipeline.spark.java import JavaMissing as JavaMissing
+    from omnigraph.pipeline.spark.java import SparkMasterUnusable as SparkMasterUnusable
+    from omnigraph.pipeline.spark.java import SparkUnreachable as SparkUnreachable
+    from omnigraph.pipeline.spark.run_kernel import SparkJobFailed as SparkJobFailed
     from omnigraph.pipeline.spark.run_kernel import attempt as attempt
     from omnigraph.pipeline.spark.run_kernel import collect as collect
     from omnigraph.pipeline.spark.run_kernel import run as run
@@ -21,7 +25,13 @@ else:
     __getattr__, __dir__ = late_names(
         __name__,
         {
+            "java": (
+                "JavaMissing",
+                "SparkMasterUnusable",
+                "SparkUnreachable",
+            ),
             "run_kernel": (
+                "SparkJobFailed",
                 "attempt",
                 "collect",
                 "run",

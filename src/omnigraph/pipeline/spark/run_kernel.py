@@ -221,6 +221,7 @@ def _cancel(spark: SparkSession, group: str) -> None:
 def reason_of(error: Exception) -> str:
     """Why a job failed: the last line of the worker's traceback, where there is one."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    lines = [line for line in lines if not line.startswith("hint:")]  # the line before it says what happened
     from_python = [line for line in lines if line.partition(":")[0].isidentifier() or "Error:" in line]
     return (from_python or lines or [type(error).__name__])[-1]
 

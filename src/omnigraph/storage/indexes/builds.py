@@ -136,7 +136,7 @@ def why_broken(table: Table, index: ExistingIndex) -> str | None:
                 asked = Contains(column, value + "   ") if index.kind == "NGRAM" else OneOf(column, (value,))
                 table.count(asked, fall_back=False)
     except OmniGraphError as error:
-        return str(error)
+        return error.sentence()
     return None
 
 

@@ -74,7 +74,7 @@ def give_up(table: Table, column: str, kinds: Sequence[str], error: OmniGraphErr
         return
     for index in table.known_indexes():
         if index.columns == (column,) and index.kind.startswith(tuple(kinds)):
-            table.give_up_index(index, str(error))
+            table.give_up_index(index, error.sentence())
 
 
 def vector_index(table: Table, column: str) -> SearchIndex | None:

@@ -214,7 +214,7 @@ class Table:
                 raise
             with translated(self.uri):
                 answer = ask(False)  # when the rows are damaged this fails too
-            index_health().give_up(self._blamed(indexes), self._name, str(error))
+            index_health().give_up(self._blamed(indexes), self._name, error.sentence())
             return answer
 
     def _blamed(self, indexes: Sequence[KnownIndex]) -> Sequence[KnownIndex]:

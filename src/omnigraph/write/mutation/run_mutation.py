@@ -23,7 +23,7 @@ from omnigraph.model.late_dataclass import dataclass
 from omnigraph.model.values import format_datetime
 from omnigraph.storage import AcceptedSchema, GraphStorage
 from omnigraph.write.changes import ChangeSet
-from omnigraph.write.commit import WriteBase, WriteRequest, write
+from omnigraph.write.commit import Prepared, WriteBase, WriteRequest, write
 from omnigraph.write.intake import waits_for_provider
 from omnigraph.write.mutation.statements import Mutated, MutationRun
 from omnigraph.write.results import MutationResult
@@ -38,7 +38,7 @@ class Mutation:
 
     text: str
     params: Mapping[str, Json]
-    name: str | None = None
+    query_name: str | None = None
     branch: str = "main"
     actor_id: str | None = None
     message: str | None = None
@@ -53,17 +53,15 @@ def mutate(storage: GraphStorage, schema: Callable[[], AcceptedSchema], mutation
     accepted = schema().catalog
     compiled = _compiled_for(mutation, accepted).expect("mutation")
     now = format_datetime(time.time_ns() // 1_000_000)
-    mutated: list[Mutated] = []
 
-    def prepare(base: WriteBase) -> ChangeSet:
+    def prepare(base: WriteBase) -> Prepared:
         catalog = base.schema.catalog
-        query = _compiled(mutation.text, mutation.name, catalog).expect("mutation")
+        query = _compiled(mutation.text, mutation.query_name, catalog).expect("mutation")
         outcome = MutationRun(storage, base.pins(), catalog, bind_params(query.params, mutation.params, now=now)).run(
             _ir(query)
         )
         refuse(validate(outcome.changes, CommittedView(storage, base.pins()), catalog))
-        mutated.append(outcome)
-        return outcome.changes
+        return Prepared(outcome.changes, _counts(outcome))
 
     def recheck(base: WriteBase, changes: ChangeSet) -> None:
         refuse(validate(changes, CommittedView(storage, base.pins()), base.schema.catalog))
@@ -79,18 +77,16 @@ def mutate(storage: GraphStorage, schema: Callable[[], AcceptedSchema], mutation
         if_commit=mutation.if_commit,
         idempotency_key=mutation.idempotency_key,
         request_digest=_digest_of(mutation) if mutation.idempotency_key is not None else None,
-        result=lambda: _counts(mutated[-1]),
         prepares_again=insert_only,
         recheck=recheck if insert_only else None,
         brief=not waits_for_provider(accepted, _ir(compiled)),
     )
     receipt = write(storage, request, schema)
-    counts = receipt.first_result if receipt.replayed else _counts(mutated[-1])
     return MutationResult(
         branch=mutation.branch,
         query_name=compiled.name,
-        affected_nodes=count_of(counts, "affected_nodes"),
-        affected_edges=count_of(counts, "affected_edges"),
+        affected_nodes=count_of(receipt.counts, "affected_nodes"),
+        affected_edges=count_of(receipt.counts, "affected_edges"),
         actor_id=receipt.commit.actor_id if receipt.replayed and receipt.commit is not None else mutation.actor_id,
         commit=receipt.commit,
         replayed=receipt.replayed,
@@ -109,7 +105,7 @@ def count_of(counts: Mapping[str, Json], name: str) -> int:
 
 
 def _digest_of(mutation: Mutation) -> str:
-    return digest("mutation", mutation.branch, mutation.text, mutation.name, dict(mutation.params))
+    return digest("mutation", mutation.branch, mutation.text, mutation.query_name, dict(mutation.params))
 
 
 @lru_cache(maxsize=COMPILED_QUERIES_MAX)
@@ -119,10 +115,10 @@ def _compiled(text: str, name: str | None, catalog: Catalog) -> CompiledQuery:
 
 def _compiled_for(mutation: Mutation, catalog: Catalog) -> CompiledQuery:
     try:
-        compiled = _compiled(mutation.text, mutation.name, catalog)
+        compiled = _compiled(mutation.text, mutation.query_name, catalog)
     except UnknownQuery:
         for declaration in parse_queries(mutation.text).declarations:
-            refuse_shadowed_params(declaration.params, mutation.stated & {"name"})
+            refuse_shadowed_params(declaration.params, mutation.stated & {"query_name"})
         raise
     refuse_shadowed_params(compiled.params, mutation.stated)
     return compiled

@@ -57,8 +57,19 @@ class ValidationFailed(BadRequest):
         more = f" (and {self.total - 1} more)" if self.total > 1 else ""
         return f"{self.violations[0]}{more}"
 
+    def render(self) -> str:
+        """Every violation that is reported, one to a line, each with its file and line."""
+        first, *others = self.violations
+        lines = [_place(first) + self.sentence(), *(f"  {_place(each)}{each}" for each in others)]
+        return "\n".join(lines)
+
     def details(self) -> dict[str, Json]:
         return {"violations": [v.to_json() for v in self.violations], "violations_total": self.total}
+
+
+def _place(violation: Violation) -> str:
+    """The file, where there is a line in it to name."""
+    return f"{violation.file}, " if violation.file is not None and violation.line is not None else ""
 
 
 def refuse(violations: Sequence[Violation], *, max_errors: int = MAX_ERRORS_DEFAULT) -> None:

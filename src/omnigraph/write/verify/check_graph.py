@@ -68,7 +68,7 @@ def _load_branches(storage: GraphStorage, findings: list[Finding]) -> dict[str, 
             if branch == MAIN and isinstance(error, _NOT_A_GRAPH):
                 raise
             loaded.pop(branch, None)
-            findings.append(Finding("error", "manifest_unreadable", f"branch {branch}", str(error)))
+            findings.append(Finding("error", "manifest_unreadable", f"branch {branch}", error.sentence()))
     return loaded
 
 
@@ -78,7 +78,7 @@ def _load_catalog(storage: GraphStorage, findings: list[Finding]) -> Catalog | N
     except Unreachable:
         raise
     except OmniGraphError as error:
-        findings.append(Finding("error", "schema_contract", "the schema files", str(error)))
+        findings.append(Finding("error", "schema_contract", "the schema files", error.sentence()))
         return None
     findings += [Finding("warning", "schema_rules", "_schema.pg", text) for text in schema.warnings]
     return schema.catalog

@@ -90,4 +90,4 @@ def guarded(code: str, where: str, check: Iterator[Finding], severity: Severity 
     except Unreachable:
         raise
     except OmniGraphError as error:
-        yield Finding(severity, code, where, str(error))
+        yield Finding(severity, code, where, error.sentence())

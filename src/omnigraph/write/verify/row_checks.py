@@ -202,7 +202,7 @@ def check_indexes(table: Table) -> Iterator[Finding]:
         except Unreachable:
             raise
         except OmniGraphError as error:
-            yield Finding("warning", "index_unreadable", where, f"{error}; rebuild it")
+            yield Finding("warning", "index_unreadable", where, f"{error.sentence()}; rebuild it")
         else:
             if fault is not None:
                 yield Finding("error", "index_disagrees", where, f"{fault}; rebuild it")
