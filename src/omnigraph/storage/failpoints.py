@@ -47,7 +47,6 @@ class Point(StrEnum):
     MUTATION_STAGED = "mutation.post_stage_pre_effect_gate"  # staged files of every table; no lease, no sidecar
     MUTATION_FORKED = "mutation.post_fork_pre_commit"  # the first-touch forks; no sidecar yet
     MUTATION_ARMED = "mutation.post_sidecar_pre_table_commit"  # the sidecar; no table moved
-    MUTATION_ARMED_AHEAD = "mutation.post_sidecar_pre_turn"  # a sidecar that follows one whose tables are committed
     MUTATION_TABLE_COMMITTED = "mutation.post_table_commit"  # sidecar, and one more table moved
     MUTATION_BEFORE_PUBLISH = "mutation.post_finalize_pre_publisher"  # sidecar, every table moved, nothing published
     LOAD_DECODED = "load.after_decode"  # a staging folder with spilled rows; no table is touched

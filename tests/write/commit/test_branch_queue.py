@@ -76,7 +76,7 @@ def test_what_the_one_before_makes_wrong_is_refused_in_the_turn(tmp_path: Path) 
         lambda: graph.mutate(add, n="first"),
         lambda: graph.mutate(add, n="second"),
         lambda: None,
-        Point.SIDECAR_LIST,
+        Point.TABLE_STAGED,
     )
     assert one.result().commit_id == graph.commits()[0].commit_id
     assert isinstance(two.exception(), ValidationFailed)

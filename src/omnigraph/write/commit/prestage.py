@@ -1,4 +1,4 @@
-"""Staged ahead: work that only adds rows writes its files while others hold the branch, and moves them onto the newest
+"""Prestaging: work that only adds rows writes its files while others hold the branch, and moves them onto the newest
 commit when its turn comes.
 
 What is added does not depend on what is there, but whether it may be added does: so the rules are checked again inside
@@ -16,15 +16,16 @@ from omnigraph.model.late_dataclass import dataclass
 from omnigraph.storage import GraphStorage
 from omnigraph.storage.manifest import TablePin
 from omnigraph.storage.tables import StagedEffect, discard, existing_ids, on_newer_version, sync_staged
-from omnigraph.write.changes import ChangeSet, TableChange
+from omnigraph.write.changes import TableChange
 from omnigraph.write.commit.effects import stage
+from omnigraph.write.commit.request import Prepared
 
 
 @dataclass(frozen=True, slots=True)
-class StagedAhead:
+class Prestaged:
     """Changes with their files, made against a commit that may not be the newest any more."""
 
-    changes: ChangeSet
+    prepared: Prepared
     schema_ir_hash: str
     effects: Mapping[TableKey, StagedEffect]
 
@@ -33,28 +34,28 @@ class StagedAhead:
             discard(effect, storage.objects)
 
 
-def stage_ahead(
+def prestage(
     storage: GraphStorage,
     branch: str,
     schema_ir_hash: str,
     pins: Mapping[TableKey, TablePin],
-    prepare: Callable[[], ChangeSet],
-) -> StagedAhead | None:
+    prepare: Callable[[], Prepared],
+) -> Prestaged | None:
     """The work with its files on disk; None when it is not of the kind, or does not stand against this commit.
 
     An error here is no answer: what is missing now may be there when the turn comes.
     """
     effects: dict[TableKey, StagedEffect] = {}
     try:
-        changes = prepare()
-        moving = changes.changes()
+        prepared = prepare()
+        moving = prepared.changes.changes()
         if not moving or not all(_only_adds(change, pins, branch) for change in moving):
             return None
         for change in moving:
             effect = stage(storage, change, pins[change.key])
             if effect is not None:
                 effects[change.key] = effect
-        ahead = StagedAhead(changes, schema_ir_hash, effects)
+        ahead = Prestaged(prepared, schema_ir_hash, effects)
         if len(effects) < len(moving) or any(effect.rows_appended is None for effect in effects.values()):
             ahead.discard(storage)
             return None
@@ -78,14 +79,14 @@ def _is_same_table(pin: TablePin, staged: TablePin) -> bool:
     return pin.path == staged.path and pin.incarnation == staged.incarnation
 
 
-def moved_onto(
-    storage: GraphStorage, ahead: StagedAhead, pins: Mapping[TableKey, TablePin]
+def move_onto(
+    storage: GraphStorage, ahead: Prestaged, pins: Mapping[TableKey, TablePin]
 ) -> dict[TableKey, StagedEffect] | None:
     """The same files as effects on these pins; None when a row is there already, or a table is not the same."""
     moved: dict[TableKey, StagedEffect] = {}
     for key, effect in ahead.effects.items():
         pin = pins.get(key)
-        rows = ahead.changes.tables[key].rows
+        rows = ahead.prepared.changes.tables[key].rows
         if pin is None or rows is None or not _is_same_table(pin, effect.pin):
             return None
         table = storage.tables.open(pin)

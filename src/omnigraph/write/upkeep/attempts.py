@@ -12,8 +12,7 @@ from omnigraph.storage import AcceptedSchema, GraphStorage
 from omnigraph.storage.bulk import StagingArea, staging_area, written_paths
 from omnigraph.storage.manifest import GraphCommit
 from omnigraph.storage.tables import StagedEffect
-from omnigraph.write.changes import ChangeSet
-from omnigraph.write.commit import WriteBase, WriteRequest, write
+from omnigraph.write.commit import Prepared, WriteBase, WriteRequest, write
 
 
 @dataclass
@@ -58,7 +57,7 @@ def publish_upkeep(
     branch: str,
     kind: str,
     writer_kind: str,
-    prepare: Callable[[WriteBase], ChangeSet],
+    prepare: Callable[[WriteBase], Prepared],
     actor_id: str | None,
 ) -> tuple[GraphCommit | None, str | None]:
     """The commit, or None when there was nothing to do; and what stood against it, if something did to the end."""
@@ -68,6 +67,6 @@ def publish_upkeep(
     try:
         commit = write(area.storage, request, schema).commit
     except Conflict as error:
-        return None, str(error)
+        return None, error.sentence()
     area.committed = commit is not None
     return commit, None

@@ -35,7 +35,7 @@ from omnigraph.storage.indexes import (
 from omnigraph.storage.manifest import GraphCommit, TablePin
 from omnigraph.storage.tables import IndexSpec, StagedEffect, Table, fragment_states
 from omnigraph.write.changes import ChangeSet, StagedWork
-from omnigraph.write.commit import WriteBase
+from omnigraph.write.commit import Prepared, WriteBase, owns
 from omnigraph.write.rules import refuse_foreign_ids
 from omnigraph.write.upkeep.attempts import UpkeepArea, publish_upkeep
 from omnigraph.write.upkeep.index_plan import (
@@ -153,11 +153,6 @@ def index_status(
     return sorted(found, key=lambda one: (one.type, one.column, one.name))
 
 
-def owns(pin: TablePin, branch: str) -> bool:
-    """True when the branch writes this table where it lies."""
-    return branch == MAIN or pin.lineage == branch
-
-
 # --- building ---------------------------------------------------------------------------------------------
 
 
@@ -178,7 +173,7 @@ class _Upkeep:
     def covers(self, type_key: str) -> bool:
         return self.only is None or TableKey.parse(type_key) in self.only
 
-    def prepare(self, base: WriteBase) -> ChangeSet:
+    def prepare(self, base: WriteBase) -> Prepared:
         """Called again when another commit was first; what was built for a table is kept. The builds of all tables
         run side by side."""
         self.built = []
@@ -200,7 +195,7 @@ class _Upkeep:
             if not self._is_built(table):
                 waiting.append((table, wanted))
         self._build(waiting)
-        return ChangeSet(works=tuple(works), guard=self.site.check)
+        return Prepared(ChangeSet(works=tuple(works), guard=self.site.check))
 
     def _work(self, table: Table, entity: NodeType | EdgeType) -> tuple[IndexWork, ...]:
         works = index_work(table, entity)

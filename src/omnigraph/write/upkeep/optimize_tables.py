@@ -25,9 +25,9 @@ from omnigraph.storage import (
 from omnigraph.storage.manifest import GraphCommit, TablePin
 from omnigraph.storage.tables import StagedEffect
 from omnigraph.write.changes import ChangeSet, StagedWork
-from omnigraph.write.commit import WriteBase
+from omnigraph.write.commit import Prepared, WriteBase, owns
 from omnigraph.write.upkeep.attempts import UpkeepArea, publish_upkeep
-from omnigraph.write.upkeep.indexing import IndexReport, ensure_indices, is_foreign, owns
+from omnigraph.write.upkeep.indexing import IndexReport, ensure_indices, is_foreign
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class _Compaction:
     done: dict[TableKey, CompactedTable] = field(default_factory=dict)
     _written: dict[TableKey, Compacted] = field(default_factory=dict)
 
-    def prepare(self, base: WriteBase) -> ChangeSet:
+    def prepare(self, base: WriteBase) -> Prepared:
         """Called again when another commit was first; what was rewritten of a table is kept while it still fits."""
         self.done = {}
         pins = base.pins()
@@ -96,7 +96,7 @@ class _Compaction:
                 work = StagedWork(key, self._stage)
                 if not is_foreign(self.site.storage, pins, base.schema.catalog, work):
                     works.append(work)
-        return ChangeSet(works=tuple(works), guard=self.site.check)
+        return Prepared(ChangeSet(works=tuple(works), guard=self.site.check))
 
     def _stage(self, pin: TablePin) -> StagedEffect | None:
         table = self.site.storage.tables.open(pin)
