@@ -71,6 +71,7 @@ if TYPE_CHECKING:
     from omnigraph.model.errors import RowLevelCasContention as RowLevelCasContention
     from omnigraph.model.errors import SchemaApplyInProgress as SchemaApplyInProgress
     from omnigraph.model.errors import SchemaContractDrift as SchemaContractDrift
+    from omnigraph.model.errors import SchemaContractMissing as SchemaContractMissing
     from omnigraph.model.errors import StorageReadOnly as StorageReadOnly
     from omnigraph.model.errors import SyncFailed as SyncFailed
     from omnigraph.model.errors import TableDrift as TableDrift
@@ -176,6 +177,7 @@ _HOMES = {
         "RowLevelCasContention",
         "SchemaApplyInProgress",
         "SchemaContractDrift",
+        "SchemaContractMissing",
         "StorageReadOnly",
         "SyncFailed",
         "TableDrift",

@@ -11,7 +11,12 @@ from omnigraph.storage.manifest import GraphCommit, LoadedManifest, TablePin
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """What one branch shows at one moment. Immutable: reading it tomorrow gives the same rows."""
+    """The table versions that one branch shows at one moment. Immutable: it always has the same rows.
+
+    >>> snapshot = graph.snapshot()
+    >>> [(str(table.table_key), table.row_count) for table in snapshot.tables]
+    [('edge:Knows', 1), ('node:Person', 2)]
+    """
 
     branch: str
     version: int
@@ -22,9 +27,22 @@ class Snapshot:
 
     @property
     def commit_id(self) -> str | None:
+        """The id of the commit that made it visible.
+
+        >>> graph.snapshot().commit_id == graph.commits(limit=1)[0].commit_id
+        True
+        """
         return self.commit.commit_id if self.commit is not None else None
 
     def table(self, key: TableKey) -> TablePin:
+        """The version of one table.
+
+        >>> person = graph.schema.catalog.node("Person").table_key
+        >>> graph.snapshot().table(person).row_count
+        2
+
+        Raises TypeNotFound.
+        """
         for pin in self.tables:
             if pin.table_key == key:
                 return pin

@@ -249,6 +249,12 @@ class TypeNotFound(NotFound):
         return f"type '{self.type_name}' not found"
 
 
+class SchemaContractMissing(NotFound):
+    """A graph whose accepted schema source is gone."""
+
+    _hint = "restore _schema.pg, _schema.ir.json and __schema_state.json from a backup"
+
+
 # --- conflicts --------------------------------------------------------------------------------------------
 
 

@@ -2,9 +2,9 @@
 
 The standard decorator compiles six methods for every frozen class that is imported. A short command imports some three
 hundred such classes and uses a few dozen of them: compiling was a third of its time. This one is the same decorator to
-type checkers and to its users; for frozen classes with slots it compiles the constructor, equality and the hash at the
-first call of each, and shares the other methods. Every other kind of class, and what inherits from a dataclass, goes to
-the standard decorator.
+type checkers and to its users; for frozen classes with slots it compiles the constructor, equality and the hash when
+each is first looked up, and shares the other methods. `inspect.signature` and `help` look them up too, so they show the
+real signature. Every other kind of class, and what inherits from a dataclass, goes to the standard decorator.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ def _late(cls: Class, kw_only: bool) -> Class:
     made: Any = dataclasses.dataclass(init=False, repr=False, eq=False, slots=True, kw_only=kw_only)(cls)
     made.__dataclass_params__.frozen = True  # what inherits from it must be so too
     methods = {
-        "__init__": _at_first_call(made, "__init__", _init),
-        "__eq__": _at_first_call(made, "__eq__", _eq),
-        "__hash__": _at_first_call(made, "__hash__", _hash),
+        "__init__": _AtFirstUse(made, "__init__", _init),
+        "__eq__": _AtFirstUse(made, "__eq__", _eq),
+        "__hash__": _AtFirstUse(made, "__hash__", _hash),
         "__repr__": _repr,
         "__setattr__": _refuse_set,
         "__delattr__": _refuse_delete,
@@ -52,13 +52,28 @@ def _late(cls: Class, kw_only: bool) -> Class:
     return made  # type: ignore[no-any-return]
 
 
-def _at_first_call(cls: Any, name: str, make: Callable[[Any], Callable[..., Any]]) -> Callable[..., Any]:
-    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        made = make(cls)
-        setattr(cls, name, made)
-        return made(self, *args, **kwargs)
+class _AtFirstUse:
+    """Stands for a method until somebody looks it up, then puts the method in its place."""
 
-    return method
+    __slots__ = ("_cls", "_make", "_name")
+
+    def __init__(self, cls: Any, name: str, make: Callable[[Any], Callable[..., Any]]) -> None:
+        self._cls, self._name, self._make = cls, name, make
+
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
+        method: Any = self._make(self._cls)
+        setattr(self._cls, self._name, method)
+        return method if instance is None else method.__get__(instance, owner)
+
+
+class _Factory:
+    """The default of a field whose default is made anew; shown as the standard library shows it."""
+
+    def __repr__(self) -> str:
+        return "<factory>"
+
+
+_FACTORY = _Factory()
 
 
 def _compiled(cls: Any, name: str, source: str, space: dict[str, Any]) -> Callable[..., Any]:
@@ -70,7 +85,7 @@ def _compiled(cls: Any, name: str, source: str, space: dict[str, Any]) -> Callab
 
 def _init(cls: Any) -> Callable[..., None]:
     """The constructor. It sets the slots themselves: the class refuses all other ways."""
-    space: dict[str, Any] = {"__missing": dataclasses.MISSING}
+    space: dict[str, Any] = {"__factory": _FACTORY}
     positional: list[str] = ["self"]
     named: list[str] = []
     body: list[str] = []
@@ -79,8 +94,8 @@ def _init(cls: Any) -> Callable[..., None]:
         space[f"__set_{name}"] = getattr(cls, name).__set__
         if field.default_factory is not dataclasses.MISSING:
             space[f"__make_{name}"] = field.default_factory
-            value = f"(__make_{name}() if {name} is __missing else {name})" if field.init else f"__make_{name}()"
-            parameter = f"{name}=__missing"
+            value = f"(__make_{name}() if {name} is __factory else {name})" if field.init else f"__make_{name}()"
+            parameter = f"{name}=__factory"
         elif field.default is not dataclasses.MISSING:
             space[f"__default_{name}"] = field.default
             value = name if field.init else f"__default_{name}"
@@ -88,14 +103,18 @@ def _init(cls: Any) -> Callable[..., None]:
         elif field.init:
             parameter = name
         else:
-            continue  # whoever declares such a field sets it
+            continue  # the class that declares such a field sets it
         if field.init:
             (named if field.kw_only else positional).append(parameter)
         body.append(f"  __set_{name}(self, {value})")
     if hasattr(cls, "__post_init__"):
         body.append("  self.__post_init__()")
     parameters = ", ".join([*positional, *(["*", *named] if named else [])])
-    return _compiled(cls, "__init__", f"def __init__({parameters}):\n" + "\n".join(body or ["  pass"]), space)
+    made = _compiled(cls, "__init__", f"def __init__({parameters}):\n" + "\n".join(body or ["  pass"]), space)
+    made.__annotations__ = {field.name: field.type for field in dataclasses.fields(cls) if field.init} | {
+        "return": None
+    }
+    return made
 
 
 def _eq(cls: Any) -> Callable[..., bool]:

@@ -1,4 +1,4 @@
-"""Progress: what a long job tells while it runs, stage by stage. Counted facts, and what follows from them."""
+"""Progress: what a long job reports while it runs, stage by stage."""
 
 from __future__ import annotations
 
@@ -10,24 +10,34 @@ from omnigraph.model.late_dataclass import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """How far a stage is. Counts are of work that is finished, so they are exact, and they never go back."""
+    """How far a stage is. Only finished work is counted, so the counts are exact and never go back.
+
+    >>> stages = []
+    >>> done = graph.load(["people.jsonl"], mode="merge", progress=lambda step: stages.append(step.stage))
+    >>> stages[0], stages[-1]
+    ('decode', 'commit')
+    """
 
     stage: str
-    """A load has `decode`, `check`, `write`, `commit` and `index`, an export `export`."""
+    """The stages of a load are `decode`, `check`, `write`, `commit` and `index`; an export has one, `export`."""
     tasks: int = 0
     tasks_total: int = 1
     rows: int = 0
     rows_total: int | None = None
-    """None while nobody can know it: before the input was read."""
+    """None while it is unknown: before the input was read."""
     bytes: int = 0
-    """Of the input, as it is stored."""
+    """Of the input as it is stored."""
     bytes_total: int | None = None
     seconds: float = 0.0
     """Since the stage began."""
 
     @property
     def fraction(self) -> float:
-        """Between 0 and 1: by bytes where they are counted, else by rows, else by tasks."""
+        """Between 0 and 1: by bytes where they are counted, else by rows, else by tasks.
+
+        >>> og.Progress(stage="decode", bytes=25, bytes_total=100).fraction
+        0.25
+        """
         if self.is_done:
             return 1.0
         for done, total in ((self.bytes, self.bytes_total), (self.rows, self.rows_total)):
@@ -37,18 +47,32 @@ class Progress:
 
     @property
     def rows_per_s(self) -> float | None:
+        """Rows per second of this stage; None while nothing is finished.
+
+        >>> og.Progress(stage="decode", rows=500, seconds=2.0).rows_per_s
+        250.0
+        """
         return self.rows / self.seconds if self.rows and self.seconds > 0 else None
 
     @property
     def remaining_s(self) -> float | None:
-        """About how long it will still take; None while nothing is finished."""
+        """The estimated seconds until the stage is done; None while nothing is finished.
+
+        >>> og.Progress(stage="decode", bytes=25, bytes_total=100, seconds=1.0).remaining_s
+        3.0
+        """
         done = self.fraction
         return self.seconds * (1 - done) / done if done > 0 else None
 
     @property
     def is_done(self) -> bool:
+        """Whether every task of the stage is finished.
+
+        >>> og.Progress(stage="decode", tasks=1, tasks_total=1).is_done
+        True
+        """
         return self.tasks >= self.tasks_total
 
 
 ProgressListener: TypeAlias = Callable[[Progress], None]
-"""Is called when a stage begins, now and then while it runs, and when it is done; also from threads of the job."""
+"""Called when a stage begins, while it runs, and when it is done; also from threads of the job."""

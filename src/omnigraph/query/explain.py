@@ -63,7 +63,12 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """The plan of a query. `text` for people, `to_json()` for programs."""
+    """The plan of a query: `print(explanation)` for people, `to_json()` for programs.
+
+    >>> plan = graph.explain("query all() { match { $p: Person } return { $p.name } }")
+    >>> plan.query_name, plan.mode
+    ('all', 'csr')
+    """
 
     query_name: str
     mode: str
@@ -76,6 +81,11 @@ class Explanation:
 
     @property
     def text(self) -> str:
+        """One line for the query, one for each step, and one for what is returned.
+
+        >>> len(graph.explain("query all() { match { $p: Person } return { $p.name } }").text.splitlines())
+        3
+        """
         head = f"{self.query_name}: {self.mode} ({self.reason})"
         rows = [_shown(line) for line in self.lines]
         tail = [self.output]
@@ -88,6 +98,12 @@ class Explanation:
         return self.text
 
     def to_json(self) -> dict[str, Json]:
+        """The plan as one document.
+
+        >>> plan = graph.explain("query all() { match { $p: Person } return { $p.name } }", analyze=True)
+        >>> plan.to_json()["rows"]
+        2
+        """
         document: dict[str, Json] = {
             "query_name": self.query_name,
             "mode": self.mode,

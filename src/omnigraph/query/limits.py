@@ -18,17 +18,29 @@ MORSEL_ROWS = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class QueryLimits:
-    """The ceiling of one query. `None` for the time means none."""
+    """What one query may use before it is refused.
+
+    >>> small = og.QueryLimits(memory_bytes=1)
+    >>> graph.query("query all() { match { $p: Person } return { $p.name } }", limits=small)
+    Traceback (most recent call last):
+    omnigraph.model.errors.ResourceLimitExceeded: resource limit exceeded: query_memory_bytes limit is 1, actual ...
+    """
 
     memory_bytes: int = MEMORY_DEFAULT
     """Rows that are held at once: results, groups, sort inputs, and the largest intermediate piece."""
     hops: int = HOPS_DEFAULT
     """How far an unbounded traversal may run before it is refused."""
     timeout_seconds: float | None = None
+    """None for no limit."""
 
     @classmethod
     def from_environment(cls) -> QueryLimits:
-        """The defaults, or what `OMNIGRAPH_QUERY_MEMORY_BYTES`, `_QUERY_HOPS` and `_QUERY_TIMEOUT_SECONDS` say."""
+        """The limits that the environment sets: `OMNIGRAPH_QUERY_MEMORY_BYTES`, `OMNIGRAPH_QUERY_HOPS` and
+        `OMNIGRAPH_QUERY_TIMEOUT_SECONDS`.
+
+        >>> og.QueryLimits.from_environment().hops
+        1024
+        """
         timeout = os.environ.get("OMNIGRAPH_QUERY_TIMEOUT_SECONDS")
         return cls(
             int(os.environ.get("OMNIGRAPH_QUERY_MEMORY_BYTES", MEMORY_DEFAULT)),
@@ -52,20 +64,37 @@ class QueryTimeout(LimitExceeded):
 
 
 class QueryCancelled(OmniGraphError):
-    """Somebody who asked for the query no longer wants it."""
+    """The query was ended by its `Cancellation`."""
 
 
 class Cancellation:
-    """A switch that another thread may turn: `cancel()` ends the query at its next step."""
+    """Ends a query from another thread: `cancel()` makes it stop at its next step and raise QueryCancelled.
+
+    >>> switch = og.Cancellation()
+    >>> switch.cancel()
+    >>> graph.query("query all() { match { $p: Person } return { $p.name } }", cancellation=switch)
+    Traceback (most recent call last):
+    omnigraph.query.limits.QueryCancelled: the query was cancelled
+    """
 
     def __init__(self) -> None:
         self._event = threading.Event()
 
     def cancel(self) -> None:
+        """Ends every query that was given this object, now and later.
+
+        >>> switch = og.Cancellation()
+        >>> switch.cancel()
+        """
         self._event.set()
 
     @property
     def is_cancelled(self) -> bool:
+        """Whether `cancel` was called.
+
+        >>> og.Cancellation().is_cancelled
+        False
+        """
         return self._event.is_set()
 
 

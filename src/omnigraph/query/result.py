@@ -25,7 +25,12 @@ Row = dict[str, Json]
 
 @dataclass(frozen=True)
 class QueryResult:
-    """The rows of one query on one snapshot. A sequence of dictionaries, in the order of the query."""
+    """The rows of one query on one snapshot: a sequence of dictionaries, in the order that the query asks for.
+
+    >>> result = graph.query("query all() { match { $p: Person } return { $p.name } order { $p.name } }")
+    >>> len(result), result[0], [row["p.name"] for row in result]
+    (2, {'p.name': 'Ada'}, ['Ada', 'Grace'])
+    """
 
     query_name: str
     table: pa.Table
@@ -40,14 +45,28 @@ class QueryResult:
 
     @property
     def columns(self) -> tuple[str, ...]:
+        """The names of the columns.
+
+        >>> graph.query("query all() { match { $p: Person } return { $p.name, $p.age as years } }").columns
+        ('p.name', 'years')
+        """
         return tuple(column.name for column in self.column_types)
 
     @property
     def row_count(self) -> int:
+        """How many rows there are; `len(result)` is the same.
+
+        >>> graph.query("query all() { match { $p: Person } return { $p.name } }").row_count
+        2
+        """
         return int(self.table.num_rows)
 
     def rows(self) -> list[Row]:
-        """Every row, its values exactly as they go over the wire."""
+        """Every row as a dictionary of JSON values: a date is text, a whole entity a dictionary.
+
+        >>> graph.query("query all() { match { $p: Person } return { $p.name, $p.age } order { $p.name } }").rows()
+        [{'p.name': 'Ada', 'p.age': 36}, {'p.name': 'Grace', 'p.age': 45}]
+        """
         columns = [self._json_column(i) for i in range(len(self.column_types))]
         names = self.columns
         if not columns:
@@ -68,13 +87,31 @@ class QueryResult:
         return self.rows()[place]
 
     def to_arrow(self) -> pa.Table:
-        """The columns in their stored types, without copying. A column is nullable when it holds a NULL."""
+        """The columns in their stored types, without copying. A column is nullable when it holds a NULL.
+
+        >>> graph.query("query all() { match { $p: Person } return { $p.age } }").to_arrow().schema.names
+        ['p.age']
+        """
         return self.table
 
     def to_pandas(self) -> pd.DataFrame:
+        """The rows as a pandas DataFrame; dates become `datetime64`.
+
+        >>> frame = graph.query("query all() { match { $p: Person } return { $p.age } }").to_pandas()
+        >>> int(frame["p.age"].sum())
+        81
+        """
         return self.table.to_pandas(date_as_object=False)
 
     def to_polars(self) -> pl.DataFrame:
+        """The rows as a polars DataFrame.
+
+        >>> frame = graph.query("query all() { match { $p: Person } return { $p.age } }").to_polars()
+        >>> frame["p.age"].sum()
+        81
+
+        Raises BadRequest if polars is not installed.
+        """
         try:
             import polars
         except ImportError as error:
@@ -82,7 +119,12 @@ class QueryResult:
         return polars.DataFrame(self.table)
 
     def to_json(self) -> dict[str, Json]:
-        """The read response: `{query_name, target, row_count, columns, rows, graph_commit_id?}`."""
+        """The answer as one document: `{query_name, target, row_count, columns, rows, graph_commit_id?}`.
+
+        >>> document = graph.query("query all() { match { $p: Person } return { $p.name } }").to_json()
+        >>> document["query_name"], document["target"], document["row_count"]
+        ('all', {'branch': 'main', 'snapshot': None}, 2)
+        """
         document: dict[str, Any] = {
             "query_name": self.query_name,
             "target": {"branch": self.branch, "snapshot": self.snapshot},

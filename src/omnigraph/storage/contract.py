@@ -19,17 +19,11 @@ from omnigraph.language.schema import (
     schema_ir_hash,
     schema_ir_to_json,
 )
-from omnigraph.model.errors import BadRequest, NotFound, SchemaContractDrift, sentence_of
+from omnigraph.model.errors import BadRequest, SchemaContractDrift, SchemaContractMissing, sentence_of
 from omnigraph.model.format_version import SCHEMA_IDENTITY_VERSION, SCHEMA_STATE_FORMAT_VERSION
 from omnigraph.model.late_dataclass import dataclass
 from omnigraph.storage import layout
 from omnigraph.storage.objects import ObjectStore
-
-
-class SchemaContractMissing(NotFound):
-    """A graph whose accepted schema source is gone."""
-
-    _hint = "restore _schema.pg, _schema.ir.json and __schema_state.json"
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,13 @@ from omnigraph.write.rules import Violation
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MutationResult:
-    """The receipt of a mutation. `commit` is None when nothing matched and no idempotency key had to be kept: then
-    nothing was published. A `replayed` one tells what the first call with its key did."""
+    """The receipt of a mutation. `commit` is None when nothing was published: nothing matched, and there was no
+    idempotency key to keep. A `replayed` one reports what the first call with its key did.
+
+    >>> receipt = graph.mutate('query add() { insert Person { name: "Alan" } }')
+    >>> receipt.affected_nodes, receipt.affected_edges, receipt.branch, receipt.replayed
+    (1, 0, 'main', False)
+    """
 
     branch: str
     query_name: str
@@ -26,12 +31,22 @@ class MutationResult:
 
     @property
     def commit_id(self) -> str | None:
+        """The id of the commit, or None when nothing was published.
+
+        >>> graph.mutate('query gone() { delete Person where name = "Nobody" }').commit_id is None
+        True
+        """
         return self.commit.commit_id if self.commit is not None else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadReport:
-    """How a load went, for people and for JSON."""
+    """How a load went: rows per type, rejected records, and seconds per stage. `print(report)` shows it.
+
+    >>> report = graph.load(["people.jsonl"], mode="merge").report
+    >>> report.engine, report.nodes, report.rejected
+    ('local', {'Person': 2}, 0)
+    """
 
     engine: str
     nodes: Mapping[str, int]
@@ -44,6 +59,11 @@ class LoadReport:
     commit_id: str | None
 
     def to_json(self) -> dict[str, Json]:
+        """The report as one document.
+
+        >>> graph.load(["people.jsonl"], mode="merge").report.to_json()["edges"]
+        {'Knows': 1}
+        """
         return {
             "engine": self.engine,
             "nodes": dict(self.nodes),
@@ -70,8 +90,13 @@ class LoadReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadResult:
-    """The receipt of a load. `commit` is None for a dry run alone: a load always publishes one commit. A `replayed`
-    one tells what the first load with its key did."""
+    """The receipt of a load. A load always publishes one commit; `commit` is None only for a dry run. A `replayed` one
+    reports what the first load with its key did.
+
+    >>> receipt = graph.load(["people.jsonl"], mode="merge", dry_run=True)
+    >>> receipt.nodes, receipt.edges, receipt.commit
+    ({'Person': 2}, {'Knows': 1}, None)
+    """
 
     branch: str
     mode: str
@@ -91,15 +116,25 @@ class LoadResult:
 
     @property
     def total_entities(self) -> int:
+        """Nodes and edges together.
+
+        >>> graph.load(["people.jsonl"], mode="merge").total_entities
+        3
+        """
         return sum(self.nodes.values()) + sum(self.edges.values())
 
     @property
     def commit_id(self) -> str | None:
+        """The id of the commit, or None for a dry run.
+
+        >>> graph.load(["people.jsonl"], mode="merge").commit_id == graph.snapshot().commit_id
+        True
+        """
         return self.commit.commit_id if self.commit is not None else None
 
 
 class LoadInterrupted(KeyboardInterrupt):
-    """An interrupt of a load that had its commit already. It ends a program like any other; `result` is the receipt."""
+    """Ctrl-C after the commit of a load. It ends a program like any other interrupt; `result` is the receipt."""
 
     def __init__(self, result: LoadResult) -> None:
         super().__init__(f"the load is done, as commit {result.commit_id}; {'; '.join(result.warnings)}")

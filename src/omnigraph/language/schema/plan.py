@@ -52,24 +52,48 @@ _PLANNED_ELSEWHERE = ("rename_from", "embed", *_COLUMN_KINDS)
 
 @dataclass(frozen=True)
 class MigrationPlan:
-    """What a schema apply would do. A plan with an unsupported step is refused as a whole."""
+    """The steps from one schema to another. With an unsupported step the whole plan is unsupported.
+
+    >>> plan = graph.plan_schema(graph.schema_source.replace("age: I32?", "age: String?"))
+    >>> plan.supported, len(plan.unsupported)
+    (False, 1)
+    """
 
     steps: tuple[Step, ...]
     warnings: tuple[Diagnostic, ...] = ()
 
     @property
     def supported(self) -> bool:
+        """Whether every step can be done.
+
+        >>> graph.plan_schema(graph.schema_source).supported
+        True
+        """
         return not self.unsupported
 
     @cached_property
     def unsupported(self) -> tuple[UnsupportedChange, ...]:
+        """The steps that cannot be done.
+
+        >>> graph.plan_schema(graph.schema_source).unsupported
+        ()
+        """
         return tuple(step for step in self.steps if isinstance(step, UnsupportedChange))
 
     def to_json(self) -> dict[str, Any]:
+        """The plan as one document.
+
+        >>> graph.plan_schema(graph.schema_source).to_json()
+        {'supported': True, 'steps': []}
+        """
         return {"supported": self.supported, "steps": [step.to_json() for step in self.steps]}
 
     def render(self) -> str:
-        """A line per step."""
+        """One line for each step.
+
+        >>> print(graph.plan_schema(graph.schema_source).render())
+        no schema changes
+        """
         return "\n".join(f"- {step.line()}" for step in self.steps) or "no schema changes"
 
 

@@ -41,7 +41,12 @@ Engine = Literal["auto", "local", "spark"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportResult:
-    """The report of an export."""
+    """The receipt of an export.
+
+    >>> receipt = graph.export_to("backup", engine="local")
+    >>> receipt.nodes, receipt.edges, len(receipt.files)
+    ({'Person': 2}, {'Knows': 1}, 2)
+    """
 
     folder: str
     format: ExportFormat
@@ -56,6 +61,11 @@ class ExportResult:
 
     @property
     def total_entities(self) -> int:
+        """Nodes and edges together.
+
+        >>> graph.export_to("backup", engine="local").total_entities
+        3
+        """
         return sum(self.nodes.values()) + sum(self.edges.values())
 
 

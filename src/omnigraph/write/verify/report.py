@@ -9,7 +9,7 @@ from omnigraph.model.errors import Json, OmniGraphError, Unreachable
 from omnigraph.model.late_dataclass import dataclass
 
 Severity = Literal["error", "warning", "info"]
-"""error: the graph is wrong. warning: something waits for a hand or a recovery. info: good to know."""
+"""error: the graph is wrong. warning: something needs attention or a recovery. info: good to know."""
 
 _ORDER: dict[Severity, int] = {"error": 0, "warning": 1, "info": 2}
 _WORDS: dict[Severity, str] = {"error": "ERROR", "warning": "WARN ", "info": "INFO "}
@@ -17,7 +17,7 @@ _WORDS: dict[Severity, str] = {"error": "ERROR", "warning": "WARN ", "info": "IN
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that is not as it should be."""
+    """One problem."""
 
     severity: Severity
     code: str
@@ -34,7 +34,12 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class VerifyReport:
-    """What `verify` looked at and what it found, the worst first."""
+    """What `verify` checked and what it found, the worst first.
+
+    >>> report = graph.verify()
+    >>> report.ok, report.branches, report.rows, report.findings
+    (True, 1, 3, ())
+    """
 
     uri: str
     deep: bool
@@ -46,13 +51,27 @@ class VerifyReport:
 
     @property
     def ok(self) -> bool:
-        """True when there is no error; warnings and infos do not count."""
+        """True when there is no error; warnings and infos do not count.
+
+        >>> graph.verify(deep=False).ok
+        True
+        """
         return self.count("error") == 0
 
     def count(self, severity: Severity) -> int:
+        """How many findings have this severity: `error`, `warning` or `info`.
+
+        >>> graph.verify().count("warning")
+        0
+        """
         return sum(finding.severity == severity for finding in self.findings)
 
     def to_json(self) -> dict[str, Json]:
+        """The report as one document.
+
+        >>> graph.verify().to_json()["errors"]
+        0
+        """
         return {
             "uri": self.uri,
             "ok": self.ok,
@@ -67,7 +86,11 @@ class VerifyReport:
         }
 
     def render(self) -> str:
-        """One line per finding, then what was looked at."""
+        """One line for each finding, then a summary.
+
+        >>> print(graph.verify().render())
+        OK    verified ...: 1 branch(es), 2 table version(s), 3 row(s) (0 error(s), 0 warning(s), 0 info item(s))
+        """
         looked = f"{self.branches} branch(es), {self.tables} table version(s), {self.rows} row(s)"
         counts = (
             f"{self.count('error')} error(s), {self.count('warning')} warning(s), {self.count('info')} info item(s)"
