@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from omnigraph.history.export.json_lines import ValueNotExportable as ValueNotExportable
     from omnigraph.history.export.json_lines import column_texts as column_texts
     from omnigraph.history.export.ordered_scan import SCAN_BATCH_ROWS as SCAN_BATCH_ROWS
+    from omnigraph.history.export.ordered_scan import SortedRun as SortedRun
+    from omnigraph.history.export.ordered_scan import sort_by_id as sort_by_id
 else:
     __getattr__, __dir__ = late_names(
         __name__,
@@ -36,6 +38,10 @@ else:
                 "ValueNotExportable",
                 "column_texts",
             ),
-            "ordered_scan": ("SCAN_BATCH_ROWS",),
+            "ordered_scan": (
+                "SCAN_BATCH_ROWS",
+                "SortedRun",
+                "sort_by_id",
+            ),
         },
     )

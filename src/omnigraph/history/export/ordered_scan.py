@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import tempfile
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,12 +27,17 @@ SCAN_BATCH_ROWS = 2048
 
 def scan_by_id(table: Table, columns: Sequence[str], *, run_bytes: int = RUN_BYTES) -> Iterator[pa.RecordBatch]:
     """Every row of the table, in byte order of `id`, which must be among the columns."""
+    return sort_by_id(table.scan(columns, batch_rows=SCAN_BATCH_ROWS), run_bytes=run_bytes)
+
+
+def sort_by_id(batches: Iterable[pa.RecordBatch], *, run_bytes: int = RUN_BYTES) -> Iterator[pa.RecordBatch]:
+    """The rows of any batches with an `id`, in byte order of it."""
     with ExitStack() as stack:
         folder: Path | None = None
         spilled: list[Path] = []
         gathered: list[pa.RecordBatch] = []
         held = 0
-        for batch in table.scan(columns, batch_rows=SCAN_BATCH_ROWS):
+        for batch in batches:
             gathered.append(batch)
             held += batch.nbytes
             if held >= run_bytes:
@@ -44,9 +49,9 @@ def scan_by_id(table: Table, columns: Sequence[str], *, run_bytes: int = RUN_BYT
         if not spilled:
             yield from _pieces(last)
         else:
-            runs = [_Run.of_file(path, stack) for path in spilled]
+            runs = [SortedRun.of_file(path, stack) for path in spilled]
             if last is not None:
-                runs.append(_Run(iter(_pieces(last))))
+                runs.append(SortedRun(iter(_pieces(last))))
             yield from _merged(runs)
 
 
@@ -69,7 +74,7 @@ def _spill(table: pa.Table, path: Path) -> Path:
 
 
 @dataclass
-class _Run:
+class SortedRun:
     """One sorted run, batch by batch: the batch at its head, the ids of it, and the rows already taken."""
 
     rest: Iterator[pa.RecordBatch]
@@ -78,7 +83,7 @@ class _Run:
     taken: int = 0
 
     @classmethod
-    def of_file(cls, path: Path, stack: ExitStack) -> _Run:
+    def of_file(cls, path: Path, stack: ExitStack) -> SortedRun:
         reader = pa.ipc.open_file(stack.enter_context(pa.OSFile(str(path))))
         return cls(reader.get_batch(place) for place in range(reader.num_record_batches))
 
@@ -101,7 +106,7 @@ class _Run:
         return part
 
 
-def _merged(runs: list[_Run]) -> Iterator[pa.RecordBatch]:
+def _merged(runs: list[SortedRun]) -> Iterator[pa.RecordBatch]:
     """Rows up to the smallest last id of all head batches cannot be preceded by rows that were not read yet."""
     live = [run for run in runs if run.ready()]
     while live:

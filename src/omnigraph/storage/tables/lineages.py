@@ -6,6 +6,7 @@ without a ref is garbage and may be removed.
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 from collections.abc import Iterator
@@ -123,6 +124,14 @@ class Lineages:
             tree = layout.branch_tree(location, name)
             files = (layout.manifest_file(tree, version), layout.branch_ref(location, name))
             sync_files((self._root.join(path) for path in files), self._root.join(location))
+
+    def origin(self, location: str, name: str) -> tuple[str | None, int] | None:
+        """The lineage and the version that a lineage was cut from; None when there is no such lineage."""
+        found = self._objects.read(layout.branch_ref(location, name))
+        if found is None:
+            return None
+        ref = json.loads(found.data)
+        return ref["parentBranch"], int(ref["parentVersion"])
 
     def children(self, location: str, name: str) -> list[str]:
         """The lineages that were cut from this one."""
