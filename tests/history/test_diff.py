@@ -68,7 +68,9 @@ def told(found: Diff) -> list[tuple[str, str, str]]:
 
 def test_tx_D01_a_commit_does_not_differ_from_itself(graph: Graph) -> None:
     found = diff(graph, head(graph), head(graph))
-    assert list(found) == [] and found.is_empty() and found.stats.total == 0
+    assert list(found) == []
+    assert found.is_empty()
+    assert found.stats.total == 0
 
 
 def test_tx_D02_D05_inserts_updates_and_deletes_are_told_with_images_and_endpoints(graph: Graph) -> None:
@@ -80,7 +82,8 @@ def test_tx_D02_D05_inserts_updates_and_deletes_are_told_with_images_and_endpoin
     changes = list(found)
     assert [(each.op, each.id) for each in changes[:3]] == [("update", "Bob"), ("delete", "Diana"), ("insert", "Eve")]
     updated, deleted, inserted, cascaded = changes
-    assert updated.before is not None and updated.after is not None
+    assert updated.before is not None
+    assert updated.after is not None
     assert (updated.before.properties["age"], updated.after.properties["age"]) == (25, 26)
     assert updated.changed_properties == ("age",)
     assert (inserted.before, deleted.after) == (None, None)
@@ -103,8 +106,10 @@ def test_tx_D04_an_empty_text_and_null_are_different(graph: Graph) -> None:
     graph.create_branch("feature")
     change(graph, 'update Person set { nick: null } where name = "Alice"', "feature")
     [only] = diff(graph, head(graph), head(graph, "feature"))
-    assert only.before is not None and only.before.properties["nick"] == ""
-    assert only.after is not None and only.after.properties["nick"] is None
+    assert only.before is not None
+    assert only.before.properties["nick"] == ""
+    assert only.after is not None
+    assert only.after.properties["nick"] is None
 
 
 def test_tx_D06_a_compaction_is_no_difference_and_no_user_column_is_read_for_it(
@@ -152,7 +157,8 @@ def test_vectors_lists_and_blobs_are_compared_by_value(graph: Graph) -> None:
         graph.load([node("Person", **full | {name: value})], mode="merge")
         [only] = diff(graph, before, head(graph))
         assert only.changed_properties == (name,)
-        assert only.after is not None and only.after.properties[name] == value
+        assert only.after is not None
+        assert only.after.properties[name] == value
 
 
 def test_a_diff_is_an_arrow_table_per_type(graph: Graph) -> None:
@@ -177,7 +183,8 @@ def test_a_diff_as_json_has_the_change_object_and_stats(graph: Graph) -> None:
     assert sorted(document) == ["changes", "from", "stats", "to"]
     [only] = document["changes"]
     assert list(only) == ["kind", "type", "id", "op", "before", "after"]
-    assert sorted(only["type"]) == ["id", "name"] and list(only["before"]) == ["properties"]
+    assert sorted(only["type"]) == ["id", "name"]
+    assert list(only["before"]) == ["properties"]
     assert document["stats"]["types_affected"] == 1
     assert json.loads(json.dumps(document)) == document
 
