@@ -13,7 +13,7 @@ def play(stage: Stage) -> None:
 
     @step("Create a branch from the head of main")
     def review() -> og.Graph:
-        return graph.create_branch("review") or graph.branch("review")
+        return graph.create_branch("review")
 
     @step("Write on it: old papers go, with their edges")
     def removed() -> og.MutationResult:
