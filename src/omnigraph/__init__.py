@@ -255,7 +255,7 @@ def init(
 
     Raises CompileError for a schema that is not valid, and AlreadyInitialized if there is a graph at this address.
     """
-    from omnigraph.graph.graph import Graph, read_schema
+    from omnigraph.graph import Graph, read_schema
 
     text, file = read_schema(schema)
     return Graph.init(uri, text, schema_file=file, force=force, actor=actor, durability=durability)

@@ -150,7 +150,8 @@ def test_a_write_whose_schema_changed_meanwhile_is_refused(tmp_path: Path) -> No
     graph = Graph.init(str(tmp_path / "g"), WIDE, durability="os")
     writer = CommitWriter.of({"path": graph.uri, "type": "Doc"}, ["slug", "body"], overwrite=False)
     message = writer.write(iter([pa.record_batch({"slug": ["a"], "body": ["b"]})]))
-    writer.load = dataclasses.replace(writer.load, schema_hash="of another schema")
+    load = dataclasses.replace(writer.plan.load, schema_hash="of another schema")
+    writer.plan = dataclasses.replace(writer.plan, load=load)
     with pytest.raises(SchemaChanged, match="the schema of the graph changed"):
         writer.commit([message])
     assert nothing_is_left(graph)

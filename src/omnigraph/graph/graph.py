@@ -6,7 +6,6 @@ The write path is imported by the methods that need it: a command that only read
 from __future__ import annotations
 
 import datetime as dt
-import os
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -14,9 +13,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from omnigraph import history
+from omnigraph.graph.schema_text import compile_schema_text
 from omnigraph.history import Snapshot
-from omnigraph.language.schema import compile_schema
-from omnigraph.model.errors import BadRequest, BranchNotFound, Conflict, Corrupt
+from omnigraph.model.errors import BranchNotFound, Conflict, Corrupt
 from omnigraph.model.identifiers import MAIN, normalize_branch
 from omnigraph.storage import (
     STAGING,
@@ -89,9 +88,7 @@ class Graph:
 
         Raises CompileError for a schema that is not valid, and AlreadyInitialized if there is a graph at this address.
         """
-        from omnigraph.write.rules import check_pattern
-
-        compiled = compile_schema(schema, file=schema_file, check_pattern=check_pattern)
+        compiled = compile_schema_text(schema, schema_file)
         storage = open_storage(uri, durability=durability)
         create_graph(storage, compiled, force=force)
         return cls(storage, actor=actor)
@@ -219,10 +216,8 @@ class Graph:
         Raises CompileError for a text that is not valid.
         """
         from omnigraph.language.schema import plan_migration
-        from omnigraph.write.rules import check_pattern
 
-        desired = compile_schema(text, file=file, check_pattern=check_pattern)
-        return plan_migration(self.schema.ir, desired, allow_data_loss=allow_data_loss)
+        return plan_migration(self.schema.ir, compile_schema_text(text, file), allow_data_loss=allow_data_loss)
 
     # --- reading ------------------------------------------------------------------------------------------
 
@@ -754,17 +749,3 @@ def verify(uri: Address, *, deep: bool = True) -> VerifyReport:
     from omnigraph.write.verify import verify_graph
 
     return verify_graph(open_storage(uri, read_only=True), deep=deep)
-
-
-def read_schema(schema: str | os.PathLike[str]) -> tuple[str, str | None]:
-    """A schema argument as (text, file): a path, or text that ends in `.pg`, is read; any other text is the schema."""
-    if isinstance(schema, str) and ("\n" in schema or not schema.strip().endswith(".pg")):
-        return schema, None
-    if not isinstance(schema, str | os.PathLike):
-        raise BadRequest(
-            f"the schema must be text or a path, not {type(schema).__name__}", "pass the text of a .pg schema"
-        )
-    try:
-        return Path(schema).read_text(encoding="utf-8"), os.fspath(schema)
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadRequest(f"cannot read schema file '{schema}': {error}") from error

@@ -1,6 +1,6 @@
-"""Types at the border to the JVM: what Spark cannot hold is cast to the nearest type that it can, exactly.
+"""Types at the boundary to the JVM: what Spark cannot hold is cast to the nearest type that it can, exactly.
 
-unsigned 32 → long · unsigned 64 → decimal(20, 0) · moments → timestamp · vectors → arrays · blobs stay behind
+unsigned 32 → long · unsigned 64 → decimal(20, 0) · date-times → timestamp · vectors → arrays · blobs are left out
 """
 
 from __future__ import annotations
@@ -13,26 +13,29 @@ from omnigraph.model.errors import BadRequest
 
 
 def boundary_schema(table: pa.Schema, columns: Sequence[str] | None = None) -> pa.Schema:
-    """The columns of a table as Spark sees them: all but the blobs, or those that are asked for, in the order asked."""
+    """The columns of a table as Spark sees them: all but the blobs, or the requested ones in the requested order."""
     shown = [field for field in table if not _is_blob(field)]
     if columns is not None:
         known = {field.name: field for field in shown}
         for name in columns:
             if name not in known:
-                why = "is a Blob, which Spark cannot hold" if name in table.names else "is not there"
-                raise BadRequest(f"column '{name}' {why}", f"the columns are {', '.join(known)}")
+                is_blob = name in table.names
+                why = (
+                    f"column '{name}' is a Blob, which Spark cannot hold" if is_blob else f"there is no column '{name}'"
+                )
+                raise BadRequest(why, f"the columns are {', '.join(known)}")
         shown = [known[name] for name in columns]
     return pa.schema([pa.field(field.name, _cast_type(field.type), field.nullable) for field in shown])
 
 
 def to_boundary(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """A batch of the table with the types that its schema at the border has."""
+    """A batch of the table, cast to its boundary schema."""
     arrays = [_cast(batch.column(field.name), field.type) for field in schema]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 def _is_blob(field: pa.Field) -> bool:
-    """Lance's library, where it is loaded, gives the column a type of its own; elsewhere it is a marked struct."""
+    """Lance gives the column an extension type where its library is loaded; elsewhere it is a struct."""
     return isinstance(field.type, pa.BaseExtensionType) or pa.types.is_struct(field.type)
 
 

@@ -1,6 +1,6 @@
-"""Filters that Spark pushes, as typed predicates of the storage. What would not mean exactly the same stays with Spark.
+"""Filters that Spark pushes down, as typed predicates. What would not mean exactly the same stays with Spark.
 
-Pushed: comparisons, IN and null tests on texts, booleans, integers, dates and moments; prefixes of texts. Not pushed:
+Pushed: comparisons, IN and null tests on strings, booleans, integers, dates, date-times; string prefixes. Not pushed:
 floating point (NaN and -0.0 compare differently), lists, vectors, `contains` and `endsWith`.
 """
 
@@ -13,7 +13,7 @@ from decimal import Decimal
 import pyarrow as pa
 from pyspark.sql import datasource as pushed
 
-from omnigraph.storage import All, AnyOf, Compare, IsNull, Not, OneOf, Operator, Predicate, Value
+from omnigraph.graph import All, AnyOf, Compare, IsNull, Not, OneOf, Operator, Predicate, Value
 
 _COMPARISONS: dict[type[pushed.Filter], Operator] = {
     pushed.EqualTo: "=",
@@ -63,7 +63,7 @@ def _predicate(filter_: pushed.Filter, table: pa.Schema) -> Predicate:
 
 
 def _negation(filter_: pushed.Filter, table: pa.Schema) -> Predicate:
-    """A negated filter is no match where the column is null, but for the null-safe one."""
+    """A negated filter does not match a null, except for the null-safe one."""
     column, kind = _column(filter_, table)
     match filter_:
         case pushed.EqualTo(value=value):
@@ -110,7 +110,7 @@ def _integer(value: object) -> int:
 
 
 def _prefix(column: str, prefix: str) -> Predicate:
-    """A range of texts: everything from the prefix on, up to the first text that cannot start with it."""
+    """A range of strings: from the prefix to the first string that cannot start with it."""
     bare = prefix.rstrip(_LAST_CHARACTER)
     if not bare:
         raise NotPushable

@@ -1,4 +1,4 @@
-"""Options of `format("omnigraph")`: read once, strictly. A misspelt option is an error, not a default."""
+"""Options of `format("omnigraph")`, read strictly: a misspelt option is an error."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ def check(options: Mapping[str, str], known: tuple[str, ...]) -> None:
         if name.lower() not in folded:
             near = difflib.get_close_matches(name.lower(), known, n=1)
             hint = f"did you mean '{near[0]}'?" if near else f"the options are {', '.join(known)}"
-            raise BadRequest(f"format omnigraph has no option '{name}' here", hint)
+            raise BadRequest(f"format omnigraph has no option '{name}'", hint)
 
 
 def graph_uri(options: Mapping[str, str]) -> str:
     uri = options.get("uri") or options.get("path")
     if not uri:
-        raise BadRequest("no graph is named", 'write .option("uri", "people.omni"), or .load("people.omni")')
+        raise BadRequest("no graph is given", 'write .option("uri", "people.omni"), or .load("people.omni")')
     return uri
 
 
@@ -36,9 +36,9 @@ def table_key(options: Mapping[str, str], tables: list[TableKey]) -> TableKey:
     name, kind = options.get("type"), options.get("kind")
     names = sorted({key.type_name for key in tables})
     if not name:
-        raise BadRequest("no type is named", f'write .option("type", …); the types are {", ".join(names)}')
+        raise BadRequest("no type is given", f'write .option("type", …); the types are {", ".join(names)}')
     if kind not in (None, "node", "edge"):
-        raise BadRequest(f"'kind' is node or edge, got '{kind}'")
+        raise BadRequest(f"'kind' must be node or edge, not '{kind}'")
     found = [key for key in tables if key.type_name == name and kind in (None, key.kind)]
     if not found:
         near = difflib.get_close_matches(name, names, n=1)
@@ -52,7 +52,7 @@ def table_key(options: Mapping[str, str], tables: list[TableKey]) -> TableKey:
 def truth(options: Mapping[str, str], name: str) -> bool:
     text = options.get(name, "false")
     if text.lower() not in _TRUTHS:
-        raise BadRequest(f"'{name}' is true or false, got '{text}'")
+        raise BadRequest(f"'{name}' must be true or false, not '{text}'")
     return _TRUTHS[text.lower()]
 
 
@@ -62,11 +62,11 @@ def columns(options: Mapping[str, str]) -> list[str] | None:
 
 
 def filter_terms(options: Mapping[str, str]) -> list[list[Any]]:
-    """`[["age", ">", 26], ["name", "in", ["Ada", "Bela"]], ["born", "is null"]]`: all of them hold."""
+    """`[["age", ">", 26], ["name", "in", ["Ada", "Bela"]], ["born", "is null"]]`: a row must match all of them."""
     text = options.get("filter")
     if text is None:
         return []
-    shape = BadRequest(f'\'filter\' is JSON such as [["age", ">", 26]], got {text}')
+    shape = BadRequest(f'\'filter\' must be JSON such as [["age", ">", 26]], got {text}')
     try:
         terms = json.loads(text)
     except ValueError as error:
@@ -84,7 +84,7 @@ def mapping(options: Mapping[str, str]) -> dict[str, Any] | None:
     try:
         document = json.loads(text)
     except ValueError as error:
-        raise BadRequest(f"'mapping' is JSON text: {error}") from error
+        raise BadRequest(f"'mapping' must be JSON: {error}") from error
     if not isinstance(document, dict):
-        raise BadRequest("'mapping' is one JSON object")
+        raise BadRequest("'mapping' must be one JSON object")
     return document

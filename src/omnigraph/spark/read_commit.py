@@ -1,12 +1,14 @@
-"""Pins: which commit a read sees. Reads at one pin see one state of the graph, whatever is written meanwhile."""
+"""Which commit a read sees. Reads of one commit see one state of the graph, whatever is written meanwhile."""
 
 from __future__ import annotations
 
-from omnigraph import history
+from typing import TYPE_CHECKING
+
 from omnigraph.graph import Graph
-from omnigraph.history import Snapshot
 from omnigraph.model.errors import BadRequest, InvalidValue
-from omnigraph.storage import open_storage
+
+if TYPE_CHECKING:
+    from omnigraph.history import Snapshot
 
 
 def pin(uri: str, branch: str | None = None, *, timestamp: str | None = None) -> str:
@@ -21,12 +23,16 @@ def pinned_snapshot(
     """The snapshot of a commit, of a branch at a time, or of a branch as it is."""
     if commit is not None:
         if branch is not None or timestamp is not None:
-            raise BadRequest("'commit' stands alone", "a commit says already what 'branch' and 'timestamp' would")
+            raise BadRequest(
+                "'commit' cannot be combined with 'branch' or 'timestamp'", "a commit already says which state is read"
+            )
         return graph.snapshot_at(commit)
     if timestamp is None:
         return graph.snapshot(branch)
     try:
-        found = history.commit_as_of(open_storage(graph.uri, read_only=True), branch or graph.branch_name, timestamp)
+        found = graph.commit_as_of(timestamp, branch)
     except InvalidValue as error:
-        raise BadRequest(f"'timestamp' is no time: {error}") from error
+        raise BadRequest(
+            f"'timestamp' is not a valid time: {error.sentence()}", "write 2026-01-31T12:00:00Z"
+        ) from error
     return graph.snapshot_at(found.commit_id)

@@ -1,62 +1,49 @@
-"""Reading a type: a plan with its pin, partitions of fragments, batches that are cast for the border."""
+"""Reading a type: a plan that names one version of its table, partitions of it, batches that are cast for Spark."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 
-from omnigraph.graph import Graph
+from omnigraph.graph import All, Graph, PartitionedRead, Predicate, plan_read
 from omnigraph.model.late_dataclass import dataclass
 from omnigraph.spark import options as chosen
 from omnigraph.spark.boundary import boundary_schema, to_boundary
 from omnigraph.spark.filters import predicate_of
 from omnigraph.spark.read_commit import pinned_snapshot
 from omnigraph.spark.stated_filters import stated_predicate
-from omnigraph.storage import All, GraphStorage, Predicate, open_storage
-from omnigraph.storage.manifest import TablePin
-from omnigraph.storage.tables import Table, scan_group, scan_groups
 
 
 @dataclass(frozen=True, slots=True)
 class ReadPlan:
     """What one DataFrame reads: made when it is planned, the same for all of its actions. Picklable."""
 
-    uri: str
-    pin: TablePin
+    source: PartitionedRead
     columns: tuple[str, ...]
     pushes: bool
     predicates: tuple[Predicate, ...] = ()
     """Of the option `filter`."""
 
-    def table(self) -> Table:
-        return _storage(self.uri).tables.open(self.pin)
-
     def schema(self) -> pa.Schema:
-        return boundary_schema(self.table().schema, self.columns)
-
-
-@lru_cache(maxsize=8)
-def _storage(uri: str) -> GraphStorage:
-    return open_storage(uri, read_only=True)
+        """The columns as Spark sees them."""
+        return boundary_schema(self.source.schema(), self.columns)
 
 
 def read_plan(options: Mapping[str, str]) -> ReadPlan:
     """The plan that the options ask for: the version of the table is fixed here."""
     chosen.check(options, chosen.READ)
-    uri = chosen.graph_uri(options)
-    with Graph.open(uri, read_only=True) as graph:
+    with Graph.open(chosen.graph_uri(options), read_only=True) as graph:
         snapshot = pinned_snapshot(
             graph, branch=options.get("branch"), commit=options.get("commit"), timestamp=options.get("timestamp")
         )
         key = chosen.table_key(options, [pin.table_key for pin in snapshot.tables])
-        plan = ReadPlan(graph.uri, snapshot.table(key), (), chosen.truth(options, "pushdown"))
-    table = plan.table().schema
-    schema = boundary_schema(table, chosen.columns(options))
+        source = plan_read(graph, snapshot, key)
+    table = source.schema()
+    columns = boundary_schema(table, chosen.columns(options)).names
     predicates = tuple(stated_predicate(term, table) for term in chosen.filter_terms(options))
-    return ReadPlan(plan.uri, plan.pin, tuple(schema.names), plan.pushes, predicates)
+    return ReadPlan(source, tuple(columns), chosen.truth(options, "pushdown"), predicates)
 
 
 class FragmentGroup(InputPartition):
@@ -75,15 +62,15 @@ class TableReader(DataSourceReader):
         self.predicates: list[Predicate] = list(plan.predicates)
 
     def partitions(self) -> Sequence[InputPartition]:
-        return [FragmentGroup(group) for group in scan_groups(self.plan.table())] or [FragmentGroup(())]
+        return [FragmentGroup(group) for group in self.plan.source.partitions()] or [FragmentGroup(())]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, FragmentGroup)
-        table, schema = self.plan.table(), self.plan.schema()
+        schema = self.plan.schema()
         predicate = All(tuple(self.predicates)) if self.predicates else None
         # A scan wants a column even when none is asked for: `count()` counts ids.
         wanted = list(self.plan.columns) or ["id"]
-        for batch in scan_group(table, partition.fragments, wanted, predicate):
+        for batch in self.plan.source.read(partition.fragments, wanted, predicate):
             if batch.num_rows:
                 yield to_boundary(batch, schema)
 
@@ -96,7 +83,7 @@ class PushingReader(TableReader):
     """
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802 — Spark's name
-        table = self.plan.table().schema
+        table = self.plan.source.schema()
         for each in filters:
             predicate = predicate_of(each, table)
             if predicate is None:

@@ -1,4 +1,4 @@
-"""Filters that the option `filter` states, as typed predicates: they belong to the frame, not to one query on it."""
+"""The option `filter` as typed predicates. They apply to the frame, not to one query on it."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import Any, get_args
 
 import pyarrow as pa
 
+from omnigraph.graph import Compare, IsNull, Not, OneOf, Operator, Predicate
 from omnigraph.model.errors import BadRequest
 from omnigraph.model.types import PropType, Scalar
 from omnigraph.model.values import coerce_json
-from omnigraph.storage import Compare, IsNull, Not, OneOf, Operator, Predicate
 
 _SCALARS = {
     pa.string(): Scalar.STRING,
@@ -38,7 +38,7 @@ def stated_predicate(term: list[Any], table: pa.Schema) -> Predicate:
         raise _unknown(operator)
     scalar = _SCALARS.get(table.field(column).type)
     if scalar is None:
-        raise BadRequest(f"'filter': '{column}' is a {table.field(column).type}, which has no comparisons")
+        raise BadRequest(f"'filter': '{column}' is a {table.field(column).type}, which cannot be compared")
     kind = PropType(scalar)
     if operator == "in" and isinstance(term[2], list):
         return OneOf(column, tuple(coerce_json(value, kind, column) for value in term[2]))
@@ -49,4 +49,4 @@ def stated_predicate(term: list[Any], table: pa.Schema) -> Predicate:
 
 def _unknown(operator: object) -> BadRequest:
     known = ", ".join(get_args(Operator))
-    return BadRequest(f"'filter': '{operator}' is no comparison", f"use {known}, in, is null or is not null")
+    return BadRequest(f"'filter': '{operator}' is not a comparison", f"use {known}, in, is null or is not null")

@@ -131,10 +131,9 @@ def command(
         target.announce("load")
         if mode == "overwrite":
             target.confirm("load --mode overwrite")
-    from omnigraph.pipeline.load import log
-    from omnigraph.write import LoadInterrupted
+    from omnigraph import LoadInterrupted
 
-    log.addHandler(logging.NullHandler())  # the warnings of the result are told below, once
+    logging.getLogger("omnigraph.graph.load").addHandler(logging.NullHandler())  # its warnings are reported below, once
     source = _source(paths, str(tabular["format"]))
     line = progress_line(quiet=session.quiet)
     asked = _asked(tabular, engine, spark, line)

@@ -21,12 +21,11 @@ def command(session: Session, uri: str | None, shallow: bool) -> None:
     from dataclasses import replace
 
     from omnigraph.cli.refusals import ReportedFailure
-    from omnigraph.storage import open_storage
-    from omnigraph.write.verify import verify_graph
+    from omnigraph.graph import verify
 
     target = session.target(uri)
     # Not through an opened graph: opening refuses some of the damage that this command has to report.
-    found = verify_graph(open_storage(target.uri, read_only=True), deep=not shallow)
+    found = verify(target.uri, deep=not shallow)
     report = replace(found, uri=target.uri)
     session.output.show(report.to_json(), [report.render()])
     if not report.ok:

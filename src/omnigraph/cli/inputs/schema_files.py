@@ -12,16 +12,9 @@ if TYPE_CHECKING:
 
 
 def compile_file(session: Session, path: str) -> CompiledSchema:
-    """The schema in a file; a text that does not compile is refused with its place."""
-    from omnigraph.language.schema import compile_schema
+    """The schema in a file; a text that does not compile is an error that shows the place."""
+    from omnigraph.graph import compile_schema_text
 
-    compiled = compile_schema(read_text(path), file=path, check_pattern=_check_pattern)
+    compiled = compile_schema_text(read_text(path), path)
     session.warn_about(compiled.warnings)
     return compiled
-
-
-def _check_pattern(pattern: str) -> str | None:
-    """The one pattern checker, imported only for a schema that has a pattern."""
-    from omnigraph.write.rules import check_pattern
-
-    return check_pattern(pattern)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from omnigraph.pipeline.spark.run_kernel import warm_up as warm_up
     from omnigraph.pipeline.spark.spark_session import running_session as running_session
     from omnigraph.pipeline.spark.spark_session import session as session
+    from omnigraph.pipeline.spark.spark_session import stop_session as stop_session
     from omnigraph.pipeline.spark.stage_progress import Amount as Amount
     from omnigraph.pipeline.spark.stage_progress import Stage as Stage
     from omnigraph.pipeline.spark.stage_progress import Watch as Watch
@@ -40,6 +41,7 @@ else:
             "spark_session": (
                 "running_session",
                 "session",
+                "stop_session",
             ),
             "stage_progress": (
                 "Amount",
