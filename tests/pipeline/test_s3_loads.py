@@ -18,7 +18,7 @@ from omnigraph.graph import Graph
 from omnigraph.storage.bulk.area import StagingFiles, staging_area, staging_folders
 from omnigraph.storage.failpoints import InjectedFault, Point, armed
 from omnigraph.write.intake.line_files import line_source
-from omnigraph.write.intake.tabular.files import remote
+from omnigraph.write.intake.source_files import remote
 from omnigraph.write.rules.key_columns import PART_BYTES_VARIABLE
 from support.loads.both_engines import exported
 from support.loads.inline_run import STAND_IN, run_inline

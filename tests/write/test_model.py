@@ -23,6 +23,7 @@ from omnigraph.model.errors import BranchExists, BranchHasDependants, KeyConflic
 from omnigraph.storage.failpoints import Point, armed
 from omnigraph.write.rules import ValidationFailed
 from support.graphs.people import lines
+from support.size import sized
 
 pytestmark = pytest.mark.timeout(900)
 
@@ -298,7 +299,7 @@ class GraphAgainstModel(RuleBasedStateMachine):
 
 GraphAgainstModel.TestCase.settings = settings(
     settings(),
-    max_examples=settings().max_examples if settings().max_examples > 100 else 40,
+    max_examples=settings().max_examples if settings().max_examples > 100 else sized(12, 40),
     stateful_step_count=60,
     deadline=None,
     suppress_health_check=list(HealthCheck),

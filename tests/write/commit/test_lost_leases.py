@@ -20,8 +20,6 @@ import pytest
 
 from omnigraph.graph import Graph
 from omnigraph.storage.failpoints import ENVIRONMENT_VARIABLE, Point
-from omnigraph.storage.leases import s3 as lease_objects
-from support.processes.paused_writer import TTL_S
 from support.servers.s3_server import S3Server
 
 pytestmark = [pytest.mark.s3, pytest.mark.timeout(180)]
@@ -44,10 +42,7 @@ PLACES = (
 
 
 @pytest.fixture
-def uri(s3: S3Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.setattr(lease_objects, "LEASE_TTL_S", TTL_S)
-    monkeypatch.setattr(lease_objects, "RENEW_EVERY_S", TTL_S / 3)
-    monkeypatch.setattr(lease_objects, "CLOCK_SKEW_S", 0.0)
+def uri(s3: S3Server, tmp_path: Path, short_leases: None) -> str:
     uri = s3.uri(f"{tmp_path.name}/g.omni")
     graph = Graph.init(uri, SCHEMA)
     graph.mutate(ADD, n="root")

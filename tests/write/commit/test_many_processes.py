@@ -13,11 +13,12 @@ import pytest
 from omnigraph.graph import Graph
 from omnigraph.write.commit.branch_queue import HANDOVERS_WHILE_WANTED_MAX
 from support.graphs.people import edges, fx, people
+from support.size import sized
 
 pytestmark = pytest.mark.timeout(600)
 INSERTING = Path(__file__).parents[2] / "support" / "processes" / "inserting.py"
 BUSY = Path(__file__).parents[2] / "support" / "processes" / "busy_writers.py"
-PROCESSES, INSERTS = 6, 12
+PROCESSES, INSERTS = 6, sized(5, 12)
 
 
 def test_every_insert_of_every_process_is_acknowledged_once(new_root: Callable[[str], str]) -> None:

@@ -13,8 +13,9 @@ import pytest
 
 from omnigraph.language.schema import compile_schema
 from omnigraph.model.errors import BadRequest
-from omnigraph.write.intake.line_files import LineItem, find_files, line_source
+from omnigraph.write.intake.line_files import ENDINGS, LineItem, line_source
 from omnigraph.write.intake.read_item import ReadPlan
+from omnigraph.write.intake.source_files import find_files
 from omnigraph.write.intake.sources import Unreadable
 from omnigraph.write.places import Places
 
@@ -124,14 +125,17 @@ def test_files_folders_and_patterns_are_found_once_and_in_order(tmp_path: Path) 
     for name in ("b.jsonl", "a.ndjson", "x/c.jsonl.gz", "_SUCCESS", ".hidden.jsonl", "notes.txt"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes(b"")
-    names = [Path(path).relative_to(tmp_path).as_posix() for path in find_files([tmp_path, tmp_path / "b.jsonl"])]
+    names = [
+        Path(file.path).relative_to(tmp_path).as_posix()
+        for file in find_files([tmp_path, tmp_path / "b.jsonl"], ENDINGS)
+    ]
     assert names == ["a.ndjson", "b.jsonl", "x/c.jsonl.gz"]
-    assert len(find_files([str(tmp_path / "**/*.jsonl*")])) == 2
+    assert len(find_files([str(tmp_path / "**/*.jsonl*")], ENDINGS)) == 2
 
 
 @pytest.mark.parametrize(
     ("source", "reason"),
-    [("nowhere.jsonl", "there is no such file"), ("*.nothing", "no file matches"), (".", "has no input")],
+    [("nowhere.jsonl", "there is no such file"), ("*.nothing", "no file matches"), (".", "contains no loadable files")],
 )
 def test_a_source_without_files_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str, reason: str

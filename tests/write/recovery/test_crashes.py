@@ -38,7 +38,7 @@ DEATHS: list[tuple[str, str, bool, str | None]] = [
 
 
 def die(uri: str, point: str, branch: str = "main") -> None:
-    environment = os.environ | {"OMNIGRAPH_FAILPOINTS": f"{point}=kill"}
+    environment = os.environ | {"OMNIGRAPH_FAILPOINTS": f"{point}=kill", "PYTHONPATH": os.pathsep.join(sys.path)}
     result = subprocess.run([sys.executable, str(DYING_LOAD), uri, branch], env=environment, check=False)
     assert result.returncode == -9, "the place was reached"
 
@@ -160,7 +160,9 @@ def test_an_orphan_fork_of_a_dead_writer_is_replaced(tmp_path: Path) -> None:
 
 @pytest.mark.s3
 @pytest.mark.parametrize("point", [Point.MUTATION_TABLE_COMMITTED, Point.MUTATION_BEFORE_PUBLISH, Point.PUBLISH_AFTER])
-def test_on_s3_a_killed_load_is_whole_or_absent_too(new_root: Callable[[str], str], point: Point) -> None:
+def test_on_s3_a_killed_load_is_whole_or_absent_too(
+    new_root: Callable[[str], str], point: Point, short_leases: None
+) -> None:
     uri = new_root("crash")
     graph = fx(uri)
     die(uri, point)

@@ -28,9 +28,9 @@ def found(type_name: str, **values: Any) -> list[str]:
     ends = {"src": "x", "dst": "x"} if entity.kind == "edge" else {}
     rows = pa.Table.from_pylist([{"id": "x", **ends, **values}], schema=table_schema(entity))
     change = TableChange(entity.table_key, "upsert", rows, provenance=Provenance("in.jsonl", (4,)))
-    offences = list(check_values(entity, change))
-    assert all((each.rows, each.violation.line, each.violation.entity_id) == ((0,), 4, "x") for each in offences)
-    return [each.violation.message for each in offences]
+    row_violations = list(check_values(entity, change))
+    assert all((each.rows, each.violation.line, each.violation.entity_id) == ((0,), 4, "x") for each in row_violations)
+    return [each.violation.message for each in row_violations]
 
 
 @pytest.mark.parametrize(

@@ -75,25 +75,12 @@ class QuerySource:
 
 
 def _parsed(text: str, where: str) -> dict[str, Json]:
-    import json
+    from omnigraph.model.strict_json import DECODER
 
     try:
-        value = json.loads(text, object_pairs_hook=_without_twins, parse_constant=_refuse_constant)
+        value = DECODER.decode(text)
     except ValueError as error:
         raise InvalidParams(f"{where} is not JSON: {error}") from error
     if not isinstance(value, dict):
         raise InvalidParams(f"{where} must be a JSON object", 'write {"name": value, ...}')
     return value
-
-
-def _without_twins(members: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(members)
-    if len(found) != len(members):
-        names = [name for name, _ in members]
-        twin = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"the member '{twin}' occurs twice")
-    return found
-
-
-def _refuse_constant(word: str) -> Any:
-    raise ValueError(f"{word} is not a JSON value")

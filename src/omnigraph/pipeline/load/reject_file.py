@@ -17,7 +17,7 @@ from omnigraph.model.identifiers import new_ulid
 from omnigraph.model.late_dataclass import dataclass
 from omnigraph.pipeline.load.sources import Source
 from omnigraph.storage.files import sync_folder
-from omnigraph.write.intake import ItemSource, LineItem, find_files
+from omnigraph.write.intake import ENDINGS, ItemSource, LineItem, find_files
 from omnigraph.write.load import Reject
 
 
@@ -127,7 +127,7 @@ def _stands_for(path: str, place: str) -> bool:
     if os.path.isdir(path):
         return os.path.commonpath([os.path.realpath(path), place]) == os.path.realpath(path)
     try:
-        return any(_is_same(file, place) for file in find_files([path]))
+        return any(_is_same(file.path, place) for file in find_files([path], ENDINGS))
     except BadRequest:
         return False  # Spark will say what is wrong with it
 

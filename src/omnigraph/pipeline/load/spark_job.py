@@ -35,7 +35,7 @@ from omnigraph.write import ChangeSet, Places
 from omnigraph.write.commit import WriteBase
 from omnigraph.write.intake import ReadPlan, SourceItem
 from omnigraph.write.load import Assembly, LoadMode, MatchEdges, OnError, PreparedLoad, Spool
-from omnigraph.write.rules import CommittedView, Findings
+from omnigraph.write.rules import CommittedView, ViolationLog
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -154,7 +154,7 @@ class LoadJob:
             patch=self._patches,
             match_edges=self.plan.match_edges,
             skips=self.plan.on_error == "skip",
-            findings=Findings(self.plan.max_errors),
+            findings=ViolationLog(self.plan.max_errors),
             places=load.places,
             types=load.types(base.schema.catalog, spool),
             texts=load.texts,

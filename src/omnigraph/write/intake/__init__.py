@@ -18,14 +18,15 @@ if TYPE_CHECKING:
     from omnigraph.write.intake.embedding import followers as followers
     from omnigraph.write.intake.embedding import waits_for_provider as waits_for_provider
     from omnigraph.write.intake.embedding import without_outdated as without_outdated
+    from omnigraph.write.intake.line_files import ENDINGS as ENDINGS
     from omnigraph.write.intake.line_files import LineItem as LineItem
-    from omnigraph.write.intake.line_files import find_files as find_files
     from omnigraph.write.intake.line_files import line_source as line_source
     from omnigraph.write.intake.read_item import ItemReading as ItemReading
     from omnigraph.write.intake.read_item import Part as Part
     from omnigraph.write.intake.read_item import ReadPlan as ReadPlan
     from omnigraph.write.intake.read_item import Refused as Refused
     from omnigraph.write.intake.records import Record as Record
+    from omnigraph.write.intake.source_files import find_files as find_files
     from omnigraph.write.intake.sources import ItemSource as ItemSource
     from omnigraph.write.intake.sources import SourceItem as SourceItem
     from omnigraph.write.intake.sources import Unreadable as Unreadable
@@ -51,7 +52,7 @@ else:
             ),
             "line_files": (
                 "LineItem",
-                "find_files",
+                "ENDINGS",
                 "line_source",
             ),
             "read_item": (
@@ -61,6 +62,7 @@ else:
                 "Refused",
             ),
             "records": ("Record",),
+            "source_files": ("find_files",),
             "sources": (
                 "ItemSource",
                 "SourceItem",

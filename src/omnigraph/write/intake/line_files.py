@@ -5,12 +5,11 @@ A line belongs to the range that holds its first byte, so any cut gives the same
 
 from __future__ import annotations
 
-import glob
 import io
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pyarrow as pa
 
@@ -18,6 +17,7 @@ from omnigraph.language.schema import Catalog
 from omnigraph.model.errors import BadRequest
 from omnigraph.model.late_dataclass import dataclass
 from omnigraph.write.intake.records import Record, RecordReader
+from omnigraph.write.intake.source_files import REMOTE, Codec, SourceFile, codec_of, find_files, remote, size_of
 from omnigraph.write.intake.sources import ItemSource, Unreadable
 from omnigraph.write.rules import Violation
 
@@ -26,10 +26,7 @@ SPLIT_BYTES = 32 * 1024 * 1024
 BLOCK_BYTES = 2 * 1024 * 1024
 """Read and decoded at a time: large enough for column speed, small enough that one bad line slows down little."""
 
-Codec = Literal["gzip", "zstd"]
-_CODECS: dict[str, Codec] = {".gz": "gzip", ".gzip": "gzip", ".zst": "zstd", ".zstd": "zstd"}
-REMOTE = "s3://"
-_ENDINGS = (".jsonl", ".ndjson", ".json")
+ENDINGS = (".jsonl", ".ndjson", ".json")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +86,6 @@ class LineItem:
 
     def _open(self, path: str) -> Any:
         if path.startswith(REMOTE):
-            from omnigraph.write.intake.tabular import remote
-
             files, name = remote(path)
             if self.codec is not None:
                 return files.open_input_stream(name, compression=self.codec)
@@ -147,69 +142,20 @@ def line_source(
 ) -> ItemSource:
     """The items of files, globs and folders of JSON lines, or of lines in memory."""
     if isinstance(source, str | Path):
-        return ItemSource(tuple(_items_of(find_files([source]), split_bytes)))
+        return ItemSource(tuple(_items_of(find_files([source], ENDINGS), split_bytes)))
     given = list(source)
     paths = [each for each in given if isinstance(each, str | Path)]
     if paths and len(paths) == len(given):
-        return ItemSource(tuple(_items_of(find_files(paths), split_bytes)))
+        return ItemSource(tuple(_items_of(find_files(paths, ENDINGS), split_bytes)))
     lines = tuple(each for each in given if isinstance(each, bytes))
     if len(lines) < len(given):
-        raise BadRequest("a load reads files or lines of bytes", "pass paths alone, or lines of bytes alone")
+        raise BadRequest("the source must be paths or lines of bytes", "pass paths alone, or lines of bytes alone")
     return ItemSource((LineItem(None, content=lines),))
 
 
-def find_files(sources: Sequence[str | Path], endings: tuple[str, ...] = _ENDINGS) -> list[str]:
-    """The files that paths, globs and folders name, each once. A folder stands for its files with these endings."""
-    found: list[str] = []
-    for source in map(str, sources):
-        if source.startswith(REMOTE):
-            found += _remote_files(source, endings)
-        elif os.path.isdir(source):
-            found += _in_folder(source, endings)
-        elif os.path.isfile(source):
-            found.append(source)
-        elif glob.has_magic(source):
-            matched = sorted(path for path in glob.glob(source, recursive=True) if os.path.isfile(path))
-            if not matched:
-                raise BadRequest(f"no file matches '{source}'")
-            found += matched
-        else:
-            raise BadRequest(f"cannot read '{source}': there is no such file")
-    return list(dict.fromkeys(found))
-
-
-def _remote_files(source: str, endings: tuple[str, ...]) -> list[str]:
-    from omnigraph.write.intake.tabular import expand
-
-    packed = tuple(ending + codec for ending in endings for codec in _CODECS)
-    return [file.path for file in expand([source], (*endings, *packed))]
-
-
-def _in_folder(folder: str, endings: tuple[str, ...]) -> list[str]:
-    """Hidden files and those that Spark and Hadoop set aside (`_SUCCESS`) are no input."""
-    found = []
-    for above, folders, names in os.walk(folder):
-        folders[:] = sorted(name for name in folders if name[0] not in "._")
-        plain = (name for name in sorted(names) if name[0] not in "._")
-        found += [os.path.join(above, name) for name in plain if _stem(name).endswith(endings)]
-    if not found:
-        raise BadRequest(f"the folder '{folder}' has no input", f"files end in one of {', '.join(endings)}")
-    return found
-
-
-def _stem(name: str) -> str:
-    stem, ending = os.path.splitext(name)
-    return stem if ending in _CODECS else name
-
-
-def codec_of(path: str) -> Codec | None:
-    """How a file is compressed, by its ending."""
-    return _CODECS.get(os.path.splitext(path)[1].lower())
-
-
-def _items_of(paths: Sequence[str], split_bytes: int) -> Iterator[LineItem]:
-    for path in paths:
-        size, codec, place = _size_of(path), codec_of(path), _place_of(path)
+def _items_of(files: Sequence[SourceFile], split_bytes: int) -> Iterator[LineItem]:
+    for path in (file.path for file in files):
+        size, codec, place = size_of(path), codec_of(path), _place_of(path)
         if codec is not None or size <= split_bytes:
             yield LineItem(path, place, codec=codec, bytes_on_disk=size)
             continue
@@ -224,14 +170,3 @@ def _items_of(paths: Sequence[str], split_bytes: int) -> Iterator[LineItem]:
 def _place_of(path: str) -> str:
     """The same file for a task that runs in another folder."""
     return path if path.startswith(REMOTE) else os.path.abspath(path)
-
-
-def _size_of(path: str) -> int:
-    try:
-        if path.startswith(REMOTE):
-            from omnigraph.write.intake.tabular import size_of
-
-            return size_of(path)
-        return os.path.getsize(path)
-    except OSError as error:
-        raise BadRequest(f"cannot read '{path}': {error.strerror or error}") from error

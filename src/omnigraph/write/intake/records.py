@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, NoReturn
 from omnigraph.language.schema import Catalog
 from omnigraph.model.identifiers import EntityKind
 from omnigraph.model.late_dataclass import dataclass
+from omnigraph.model.strict_json import DECODER
 from omnigraph.write.rules import Violation
 
 LINE_BYTES_MAX = 32 * 1024 * 1024
@@ -184,20 +185,7 @@ def _json(text: str) -> Any:
         value, end = _SCAN(text, 0)
         if text[end:].strip(" \t\r\n") == "":
             return value
-    return _DECODER.decode(text)
-
-
-def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    members = dict(pairs)
-    if len(members) != len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"duplicate member '{twice}'")
-    return members
-
-
-def _no_constant(word: str) -> NoReturn:
-    raise ValueError(f"{word} is no JSON value")
+    return DECODER.decode(text)
 
 
 def _syntax(error: json.JSONDecodeError) -> str:
@@ -213,5 +201,4 @@ def _kind(value: Any) -> str:
     return names.get(type(value), "a number")
 
 
-_DECODER = json.JSONDecoder(object_pairs_hook=_members, parse_constant=_no_constant)
-_SCAN: Callable[[str, int], tuple[Any, int]] = _DECODER.scan_once  # type: ignore[attr-defined]
+_SCAN: Callable[[str, int], tuple[Any, int]] = DECODER.scan_once  # type: ignore[attr-defined]

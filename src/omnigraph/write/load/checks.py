@@ -26,13 +26,13 @@ from omnigraph.write.load.spool import Spool
 from omnigraph.write.places import Places
 from omnigraph.write.rules import (
     CommittedView,
-    Findings,
-    Offence,
+    RowViolation,
     ValidationFailed,
     Violation,
+    ViolationLog,
     check_values,
-    offence,
-    offences,
+    find_violations,
+    row_violation,
 )
 
 LoadMode = Literal["append", "merge", "overwrite"]
@@ -99,7 +99,7 @@ class Assembly:
     patch: bool
     match_edges: MatchEdges
     skips: bool
-    findings: Findings
+    findings: ViolationLog
     places: Places
     types: dict[TableKey, TypeRows]
     texts: Callable[[TableKey, Sequence[int]], Mapping[int, bytes]]
@@ -151,7 +151,7 @@ class Assembly:
         for row in np.flatnonzero(several).tolist():
             src, dst = (change.rows[name][row].as_py() for name in ("src", "dst"))
             message = f"several {entity.name} edges lead from '{src}' to '{dst}'; name the one that is meant by its id"
-            found.append(offence(entity, change, (row,), rule="match_edges", message=message))
+            found.append(row_violation(entity, change, (row,), rule="match_edges", message=message))
         self._drop(found)
 
     # --- checking -----------------------------------------------------------------------------------------
@@ -169,15 +169,15 @@ class Assembly:
                 return
         self.refused = True
 
-    def _standing(self) -> Iterator[Offence]:
+    def _standing(self) -> Iterator[RowViolation]:
         """Everything that stands against the change as it is now."""
         changes = self.changes()
         for key, change in changes.tables.items():
             each = self.types[key]
             yield from check_new_ids(each.plan.entity, change, each.decoded.generated, self.view)
-        yield from offences(changes, self.view, self.catalog)
+        yield from find_violations(changes, self.view, self.catalog)
 
-    def _drop(self, found: Iterable[Offence]) -> bool:
+    def _drop(self, found: Iterable[RowViolation]) -> bool:
         """Takes the offending rows out when they may be skipped; True when anything was found."""
         blamed: dict[TableKey, dict[int, list[Violation]]] = {}
         anything = False

@@ -14,7 +14,7 @@ from omnigraph.storage.tables import arrow_type
 from omnigraph.write.changes import TableChange
 from omnigraph.write.intake import Decoded, DecodePlan, Mask, followers, missing_value
 from omnigraph.write.load.spool import Spool
-from omnigraph.write.rules import Offence, offence
+from omnigraph.write.rules import RowViolation, row_violation
 
 Places = npt.NDArray[np.integer]
 FILL_ROWS = 32_768
@@ -70,7 +70,7 @@ def _mask(absent: Mapping[str, Mask], name: str, count: int) -> Mask:
     return absent.get(name, np.zeros(count, np.bool_))
 
 
-def check_filled(plan: DecodePlan, change: TableChange) -> list[Offence]:
+def check_filled(plan: DecodePlan, change: TableChange) -> list[RowViolation]:
     """Required properties that neither the record nor the stored row nor a default gives."""
     found = []
     for prop in plan.entity.properties:
@@ -80,7 +80,7 @@ def check_filled(plan: DecodePlan, change: TableChange) -> list[Offence]:
         for row in np.flatnonzero(missing).tolist():
             message = missing_value(plan.entity, prop.name)
             found.append(
-                offence(plan.entity, change, (row,), rule="required", message=message, property_name=prop.name)
+                row_violation(plan.entity, change, (row,), rule="required", message=message, property_name=prop.name)
             )
     return found
 

@@ -16,7 +16,7 @@ from omnigraph.write.load.checks import Assembly, LoadMode, OnError, PreparedLoa
 from omnigraph.write.load.edge_matching import MatchEdges
 from omnigraph.write.load.kept_lines import KeptLines
 from omnigraph.write.places import Places
-from omnigraph.write.rules import MAX_ERRORS_DEFAULT, CommittedView, Findings
+from omnigraph.write.rules import MAX_ERRORS_DEFAULT, CommittedView, ViolationLog
 
 __all__ = ["LoadMode", "OnError", "PreparedLoad", "Reject", "prepare_load"]
 
@@ -61,7 +61,7 @@ def prepare_load(
         patch=patch,
         match_edges=match_edges,
         skips=on_error == "skip",
-        findings=Findings(max_errors),
+        findings=ViolationLog(max_errors),
         places=Places.of(items, [reading.span for reading in read.readings]),
         types=read.types(),
         texts=read.texts,

@@ -15,14 +15,14 @@ from omnigraph.write.rules import (
     SLICE_ROWS,
     Codes,
     CommittedView,
-    Offence,
+    RowViolation,
     both_lines,
     gathered,
     last_rows,
     named,
-    offence,
     repeated_in_change,
     repeats,
+    row_violation,
     tuple_codes,
     tuple_texts,
     unique_message,
@@ -32,7 +32,7 @@ KEY_CONFLICT = "key_conflict"
 """The rule of an id that is taken where only new ones may come."""
 
 
-def check_repeats(entity: NodeType | EdgeType, change: TableChange, generated: Mask) -> Iterator[Offence]:
+def check_repeats(entity: NodeType | EdgeType, change: TableChange, generated: Mask) -> Iterator[RowViolation]:
     """A key or a `@unique` tuple twice in one input, in every mode; an explicit id twice unless the last one wins.
 
     Generated ids differ by construction and are not compared.
@@ -52,7 +52,7 @@ def check_repeats(entity: NodeType | EdgeType, change: TableChange, generated: M
 
 def check_new_ids(
     entity: NodeType | EdgeType, change: TableChange, generated: Mask, view: CommittedView
-) -> Iterator[Offence]:
+) -> Iterator[RowViolation]:
     """An insert of an id that the table has. Generated ids are new by construction and not looked for."""
     if change.mode != "insert" or change.rows is None or generated.all():
         return
@@ -61,7 +61,7 @@ def check_new_ids(
     taken = view.holds(change.key, ids if len(stated) == len(generated) else ids.filter(pa.array(~generated)))
     for row in stated[taken].tolist():
         message = _taken(entity, ids[row].as_py())
-        yield offence(entity, change, (row,), rule=KEY_CONFLICT, message=message, property_name="id")
+        yield row_violation(entity, change, (row,), rule=KEY_CONFLICT, message=message, property_name="id")
 
 
 def coalesce(decoded: Decoded, spool: Spool) -> Decoded:
@@ -94,15 +94,17 @@ def _chosen(rows: pa.Table, kept: Codes, sources: Mapping[str, Codes]) -> Iterat
 
 def _repeated(
     entity: NodeType | EdgeType, change: TableChange, key: tuple[str, ...] | None, row: int, other: int
-) -> Offence:
+) -> RowViolation:
     assert change.rows is not None
     entity_id = change.rows["id"][row].as_py()
     lines = both_lines(change, other, row)
     if key is None:
         message = _taken(entity, entity_id) + lines
-        return offence(entity, change, (row,), rule=KEY_CONFLICT, message=message, property_name="id")
+        return row_violation(entity, change, (row,), rule=KEY_CONFLICT, message=message, property_name="id")
     message = unique_message(entity, key, tuple_texts(change.rows, key, row), entity_id, entity_id) + lines
-    return offence(entity, change, (row,), rule="@key", message=message, property_name=named(key), value=entity_id)
+    return row_violation(
+        entity, change, (row,), rule="@key", message=message, property_name=named(key), value=entity_id
+    )
 
 
 def _taken(entity: NodeType | EdgeType, entity_id: str) -> str:

@@ -14,9 +14,6 @@ if TYPE_CHECKING:
     from omnigraph.write.rules.canonical_text import tuple_codes as tuple_codes
     from omnigraph.write.rules.committed_view import CommittedView as CommittedView
     from omnigraph.write.rules.composite_keys import refuse_foreign_ids as refuse_foreign_ids
-    from omnigraph.write.rules.findings import Findings as Findings
-    from omnigraph.write.rules.findings import Offence as Offence
-    from omnigraph.write.rules.findings import offence as offence
     from omnigraph.write.rules.key_columns import SLICE_ROWS as SLICE_ROWS
     from omnigraph.write.rules.key_columns import Mask as Mask
     from omnigraph.write.rules.key_columns import Rows as Rows
@@ -26,13 +23,16 @@ if TYPE_CHECKING:
     from omnigraph.write.rules.key_columns import part_count as part_count
     from omnigraph.write.rules.key_columns import part_numbers as part_numbers
     from omnigraph.write.rules.patterns import check_pattern as check_pattern
+    from omnigraph.write.rules.row_violations import RowViolation as RowViolation
+    from omnigraph.write.rules.row_violations import ViolationLog as ViolationLog
+    from omnigraph.write.rules.row_violations import row_violation as row_violation
     from omnigraph.write.rules.uniqueness import both_lines as both_lines
     from omnigraph.write.rules.uniqueness import named as named
     from omnigraph.write.rules.uniqueness import repeated_in_change as repeated_in_change
     from omnigraph.write.rules.uniqueness import tuple_texts as tuple_texts
     from omnigraph.write.rules.uniqueness import unique_message as unique_message
     from omnigraph.write.rules.validation import checked_columns as checked_columns
-    from omnigraph.write.rules.validation import offences as offences
+    from omnigraph.write.rules.validation import find_violations as find_violations
     from omnigraph.write.rules.validation import validate as validate
     from omnigraph.write.rules.value_rules import check_values as check_values
     from omnigraph.write.rules.violations import MAX_ERRORS_DEFAULT as MAX_ERRORS_DEFAULT
@@ -52,10 +52,10 @@ else:
             ),
             "committed_view": ("CommittedView",),
             "composite_keys": ("refuse_foreign_ids",),
-            "findings": (
-                "Findings",
-                "Offence",
-                "offence",
+            "row_violations": (
+                "ViolationLog",
+                "RowViolation",
+                "row_violation",
             ),
             "key_columns": (
                 "Mask",
@@ -77,7 +77,7 @@ else:
             ),
             "validation": (
                 "checked_columns",
-                "offences",
+                "find_violations",
                 "validate",
             ),
             "value_rules": ("check_values",),

@@ -15,11 +15,11 @@ from omnigraph.model.late_dataclass import dataclass
 from omnigraph.write.changes import ChangeSet, TableChange
 from omnigraph.write.rules.committed_view import CommittedView, edge_table
 from omnigraph.write.rules.endpoints import missing_nodes, touched_ids
-from omnigraph.write.rules.findings import Offence, offence
 from omnigraph.write.rules.key_columns import Column, chunks_of, members, part_count, part_numbers
+from omnigraph.write.rules.row_violations import RowViolation, row_violation
 
 
-def check_cardinality(edge: EdgeType, changes: ChangeSet, view: CommittedView) -> Iterator[Offence]:
+def check_cardinality(edge: EdgeType, changes: ChangeSet, view: CommittedView) -> Iterator[RowViolation]:
     """A source is touched when it gains, loses or keeps a rewritten edge. One that is removed itself is skipped.
 
     Sources come in the order of the change's rows, then those that only lose edges by their ids.
@@ -60,8 +60,8 @@ def _parts(change: TableChange) -> Iterator[_Part]:
 
 def _of_part(
     edge: EdgeType, changes: ChangeSet, change: TableChange, view: CommittedView, part: _Part
-) -> Iterator[tuple[tuple[int, str], Offence]]:
-    """The offences of some sources, each with its place in the order of all."""
+) -> Iterator[tuple[tuple[int, str], RowViolation]]:
+    """The violations of some sources, each with its place in the order of all."""
     card, old = edge.cardinality, _old_edges(edge, change, view, part)
     own = [] if change.rows is None else chunks_of(part.of(change.rows["src"]))
     touched = pc.unique(pa.chunked_array([*own, *old["src"].chunks], pa.string()))
@@ -83,7 +83,7 @@ def _of_part(
             bound = f"max {card.maximum}" if high[position] else f"min {card.minimum}"
             message = f"@card violation on edge {edge.name}: source '{source}' has {counts[position]} edges ({bound})"
             rows = tuple(blamed.get(place, ()))
-            each = offence(edge, change, rows, rule="@card", message=message, property_name="src", value=source)
+            each = row_violation(edge, change, rows, rule="@card", message=message, property_name="src", value=source)
             yield (first.get(place, sys.maxsize), source), each
 
 

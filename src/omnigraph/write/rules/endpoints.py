@@ -13,13 +13,13 @@ from omnigraph.language.schema import EdgeType
 from omnigraph.model.identifiers import TableKey
 from omnigraph.write.changes import ChangeSet, TableChange
 from omnigraph.write.rules.committed_view import CommittedView
-from omnigraph.write.rules.findings import Offence, offence
 from omnigraph.write.rules.key_columns import Column, Mask, Rows, chunks_of, members, pieces, without
+from omnigraph.write.rules.row_violations import RowViolation, row_violation
 
 PARALLEL_FROM_ROWS = 200_000
 
 
-def check_endpoints(edge: EdgeType, changes: ChangeSet, view: CommittedView) -> Iterator[Offence]:
+def check_endpoints(edge: EdgeType, changes: ChangeSet, view: CommittedView) -> Iterator[RowViolation]:
     """First the edges of the change, then the committed ones that it keeps; sources before targets."""
     change = changes.tables.get(edge.table_key)
     dangling = _dangling_rows(edge, changes, view)
@@ -81,7 +81,9 @@ def _not_committed(ids: pa.Array, key: TableKey, change: TableChange | None, vie
     return pc.unique(pa.concat_arrays([missing, gone]))
 
 
-def _of_change(edge: EdgeType, column: str, change: TableChange, node_key: TableKey, rows: Rows) -> Iterator[Offence]:
+def _of_change(
+    edge: EdgeType, column: str, change: TableChange, node_key: TableKey, rows: Rows
+) -> Iterator[RowViolation]:
     assert change.rows is not None
     ends = change.rows[column]
     for row in rows.tolist():
@@ -90,7 +92,7 @@ def _of_change(edge: EdgeType, column: str, change: TableChange, node_key: Table
 
 def _of_survivors(
     edge: EdgeType, column: str, change: TableChange | None, nodes: TableChange, view: CommittedView
-) -> Iterator[Offence]:
+) -> Iterator[RowViolation]:
     """Committed edges that neither the change rewrites nor removes, and whose node the change removes."""
     if nodes.mode == "overwrite":
         assert nodes.rows is not None
@@ -122,11 +124,11 @@ def _offence(
     change: TableChange | None,
     rows: tuple[int, ...],
     edge_id: str | None,
-) -> Offence:
+) -> RowViolation:
     message = f"{column} '{node_id}' not found in {node_key.type_name}"
     if edge_id is not None:
         message += f": edge {edge.name} '{edge_id}' still needs it"
-    return offence(
+    return row_violation(
         edge, change, rows, rule="endpoint", message=message, entity_id=edge_id, property_name=column, value=node_id
     )
 

@@ -11,11 +11,11 @@ from omnigraph.language.schema import EdgeType, NodeType
 from omnigraph.write.changes import TableChange
 from omnigraph.write.rules.canonical_text import canonical_column, repeats, tuple_codes
 from omnigraph.write.rules.committed_view import CommittedView
-from omnigraph.write.rules.findings import Offence, offence, shown
 from omnigraph.write.rules.key_columns import members, row_slices
+from omnigraph.write.rules.row_violations import RowViolation, row_violation, shown
 
 
-def check_unique(entity: NodeType | EdgeType, change: TableChange, view: CommittedView) -> Iterator[Offence]:
+def check_unique(entity: NodeType | EdgeType, change: TableChange, view: CommittedView) -> Iterator[RowViolation]:
     """Tuples compare by canonical text; one with a NULL never collides. A row never collides with its own old image."""
     if change.rows is None or not change.rows.num_rows:
         return
@@ -25,7 +25,9 @@ def check_unique(entity: NodeType | EdgeType, change: TableChange, view: Committ
             yield from _against_committed(entity, group, change, view)
 
 
-def repeated_in_change(entity: NodeType | EdgeType, group: Sequence[str], change: TableChange) -> Iterator[Offence]:
+def repeated_in_change(
+    entity: NodeType | EdgeType, group: Sequence[str], change: TableChange
+) -> Iterator[RowViolation]:
     """Rows whose tuple an earlier row of the same change has."""
     assert change.rows is not None
     later, first = repeats(tuple_codes([change.rows[name] for name in group]))
@@ -34,14 +36,14 @@ def repeated_in_change(entity: NodeType | EdgeType, group: Sequence[str], change
         texts = tuple_texts(change.rows, group, row)
         lines = both_lines(change, other, row)
         message = unique_message(entity, group, texts, ids[other].as_py(), ids[row].as_py()) + lines
-        yield offence(
+        yield row_violation(
             entity, change, (row,), rule="@unique", message=message, property_name=named(group), value=spelled(texts)
         )
 
 
 def _against_committed(
     entity: NodeType | EdgeType, group: Sequence[str], change: TableChange, view: CommittedView
-) -> Iterator[Offence]:
+) -> Iterator[RowViolation]:
     assert change.rows is not None
     for first, rows in row_slices(change.rows, group):
         hits = view.rows_with(change.key, group, rows)
@@ -53,7 +55,7 @@ def _against_committed(
 
 def _held(
     entity: NodeType | EdgeType, group: Sequence[str], change: TableChange, first: int, rows: pa.Table, hits: pa.Table
-) -> Iterator[Offence]:
+) -> Iterator[RowViolation]:
     """Rows of a slice, which begins at row `first` of the change, whose tuple a committed row has."""
     joined = [pa.chunked_array([*hits[name].chunks, *rows[name].chunks], rows[name].type) for name in group]
     codes = tuple_codes(joined)
@@ -64,7 +66,7 @@ def _held(
         other = hits["id"][holder[int(own[row])]].as_py()
         message = unique_message(entity, group, texts, other, rows["id"][row].as_py())
         place = (first + row,)
-        yield offence(
+        yield row_violation(
             entity, change, place, rule="@unique", message=message, property_name=named(group), value=spelled(texts)
         )
 

@@ -11,7 +11,7 @@ from omnigraph.write.changes import ChangeSet, TableChange
 from omnigraph.write.rules.cardinality import check_cardinality
 from omnigraph.write.rules.committed_view import CommittedView
 from omnigraph.write.rules.endpoints import check_endpoints
-from omnigraph.write.rules.findings import Offence
+from omnigraph.write.rules.row_violations import RowViolation
 from omnigraph.write.rules.uniqueness import check_unique
 from omnigraph.write.rules.value_rules import check_values
 from omnigraph.write.rules.violations import MAX_ERRORS_DEFAULT, Violation
@@ -29,14 +29,14 @@ def validate(
 
     `counts_view` is what `@card` counts on, where that is newer than what the change was made from.
     """
-    found = offences(changes, view, catalog, counts_view=counts_view)
+    found = find_violations(changes, view, catalog, counts_view=counts_view)
     return [each.violation for each in islice(found, max_errors)]
 
 
-def offences(
+def find_violations(
     changes: ChangeSet, view: CommittedView, catalog: Catalog, *, counts_view: CommittedView | None = None
-) -> Iterator[Offence]:
-    """Every offence, found lazily: values, uniqueness, endpoints, cardinality; types by name, nodes before edges."""
+) -> Iterator[RowViolation]:
+    """Every violation, found lazily: values, uniqueness, endpoints, cardinality; types by name, nodes before edges."""
     nodes = sorted(catalog.nodes, key=lambda node: node.name)
     edges = sorted(catalog.edges, key=lambda edge: edge.name)
     changed = _changed(nodes, edges, changes)

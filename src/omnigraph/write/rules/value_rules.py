@@ -10,11 +10,11 @@ import pyarrow.compute as pc
 
 from omnigraph.language.schema import CheckRule, EdgeType, NodeType, Property, RangeRule
 from omnigraph.write.changes import TableChange
-from omnigraph.write.rules.findings import Offence, offence, shown
 from omnigraph.write.rules.key_columns import row_slices
+from omnigraph.write.rules.row_violations import RowViolation, row_violation, shown
 
 
-def check_values(entity: NodeType | EdgeType, change: TableChange) -> Iterator[Offence]:
+def check_values(entity: NodeType | EdgeType, change: TableChange) -> Iterator[RowViolation]:
     """Enums, then ranges, then patterns; NULL satisfies each of them."""
     if change.values_proven or change.rows is None or not change.rows.num_rows:
         return
@@ -28,7 +28,7 @@ def check_values(entity: NodeType | EdgeType, change: TableChange) -> Iterator[O
             yield from _check(entity, check, change)
 
 
-def _enum(entity: NodeType | EdgeType, prop: Property, change: TableChange) -> Iterator[Offence]:
+def _enum(entity: NodeType | EdgeType, prop: Property, change: TableChange) -> Iterator[RowViolation]:
     values = prop.type.enum_values or ()
     allowed = pa.array(values, pa.string())
     for first, column in _pieces(change, prop.name):
@@ -41,10 +41,10 @@ def _enum(entity: NodeType | EdgeType, prop: Property, change: TableChange) -> I
             value = items[position].as_py()
             message = f"invalid enum value '{value}' for {entity.name}.{prop.name} (expected: {', '.join(values)})"
             row = (first + int(parents[position].as_py()),)
-            yield offence(entity, change, row, rule="enum", message=message, property_name=prop.name, value=value)
+            yield row_violation(entity, change, row, rule="enum", message=message, property_name=prop.name, value=value)
 
 
-def _range(entity: NodeType, bounds: RangeRule, change: TableChange) -> Iterator[Offence]:
+def _range(entity: NodeType, bounds: RangeRule, change: TableChange) -> Iterator[RowViolation]:
     """Compared as 64-bit floats; NaN is in no range. Lists have no ranges."""
     prop = entity.by_name[bounds.property]
     if prop.type.is_list:
@@ -56,19 +56,19 @@ def _range(entity: NodeType, bounds: RangeRule, change: TableChange) -> Iterator
         if bounds.maximum is not None:
             fits = pc.and_(fits, pc.less_equal(numbers, float(bounds.maximum)))
         fits = pc.and_(fits, pc.invert(pc.is_nan(numbers)))
-        yield from _scalar_offences(entity, change, prop.name, "@range", first, column, fits, f"is not in {span}")
+        yield from _scalar_violations(entity, change, prop.name, "@range", first, column, fits, f"is not in {span}")
 
 
-def _check(entity: NodeType, check: CheckRule, change: TableChange) -> Iterator[Offence]:
+def _check(entity: NodeType, check: CheckRule, change: TableChange) -> Iterator[RowViolation]:
     name, reason = check.property, f'does not match "{check.pattern}"'
     if entity.by_name[name].type.is_list:
         return
     for first, column in _pieces(change, name):
         fits = pc.match_substring_regex(column, check.pattern)
-        yield from _scalar_offences(entity, change, name, "@check", first, column, fits, reason)
+        yield from _scalar_violations(entity, change, name, "@check", first, column, fits, reason)
 
 
-def _scalar_offences(
+def _scalar_violations(
     entity: NodeType,
     change: TableChange,
     name: str,
@@ -77,12 +77,12 @@ def _scalar_offences(
     column: pa.Array,
     fits: pa.Array,
     reason: str,
-) -> Iterator[Offence]:
+) -> Iterator[RowViolation]:
     for row in np.flatnonzero(_bad(pc.or_kleene(fits, pc.is_null(column)))).tolist():
         value = column[row].as_py()
         spelled = f"'{shown(value)}'" if isinstance(value, str) else shown(value)
         message = f"{rule} violation on {entity.name}.{name}: value {spelled} {reason}"
-        yield offence(entity, change, (first + row,), rule=rule, message=message, property_name=name, value=value)
+        yield row_violation(entity, change, (first + row,), rule=rule, message=message, property_name=name, value=value)
 
 
 def _pieces(change: TableChange, name: str) -> Iterator[tuple[int, pa.Array]]:

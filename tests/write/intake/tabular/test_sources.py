@@ -22,12 +22,12 @@ from omnigraph.language.schema.catalog import Catalog
 from omnigraph.model.errors import BadRequest
 from omnigraph.model.types import PropType, Scalar
 from omnigraph.write.intake.records import Record
+from omnigraph.write.intake.source_files import SourceFile
 from omnigraph.write.intake.sources import ItemSource, Unreadable
 from omnigraph.write.intake.tabular import read_mappings, source_items, suggest_for
 from omnigraph.write.intake.tabular.arrow_values import json_values
 from omnigraph.write.intake.tabular.csv_items import csv_items
 from omnigraph.write.intake.tabular.csv_rows import Dialect
-from omnigraph.write.intake.tabular.files import SourceFile
 from omnigraph.write.intake.tabular.json_items import json_items
 from omnigraph.write.rules import check_pattern
 
@@ -163,7 +163,7 @@ JSON = [
     ("no comma", '[{"name": "a"}\n{"name": "b"}]', ["a", (2, "a comma is missing between two elements")]),
     ("broken element", '[{"name": "a"},\n{"name": }]', ["a", (2, "not valid JSON: Expecting value")]),
     ("twice", '{"name": "a", "name": "b"}', [(1, "duplicate member 'name'")]),
-    ("no number", '{"name": "a", "age": NaN}', [(1, "NaN is no JSON value")]),
+    ("no number", '{"name": "a", "age": NaN}', [(1, "NaN is not a JSON value")]),
     ("empty array", "[]", []),
     ("comma at the end", '[{"name": "a"},]', ["a", (1, "not valid JSON")]),
 ]

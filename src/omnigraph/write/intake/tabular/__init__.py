@@ -9,9 +9,6 @@ from omnigraph.model.late_names import late_names
 if TYPE_CHECKING:
     from omnigraph.write.intake.tabular.binding import BatchReader as BatchReader
     from omnigraph.write.intake.tabular.binding import bind as bind
-    from omnigraph.write.intake.tabular.files import expand as expand
-    from omnigraph.write.intake.tabular.files import remote as remote
-    from omnigraph.write.intake.tabular.files import size_of as size_of
     from omnigraph.write.intake.tabular.mapping import InvalidMapping as InvalidMapping
     from omnigraph.write.intake.tabular.mapping import TypeMapping as TypeMapping
     from omnigraph.write.intake.tabular.mapping import read_mappings as read_mappings
@@ -27,11 +24,6 @@ else:
             "binding": (
                 "BatchReader",
                 "bind",
-            ),
-            "files": (
-                "expand",
-                "remote",
-                "size_of",
             ),
             "mapping": (
                 "InvalidMapping",

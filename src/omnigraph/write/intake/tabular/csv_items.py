@@ -9,11 +9,11 @@ from itertools import chain
 from omnigraph.language.schema import Catalog
 from omnigraph.model.late_dataclass import dataclass
 from omnigraph.write.intake.records import Record
+from omnigraph.write.intake.source_files import SourceFile, is_packed, lines_until, open_bytes, size_of
 from omnigraph.write.intake.sources import Unreadable
 from omnigraph.write.intake.tabular.binding import Binding, bind
 from omnigraph.write.intake.tabular.csv_rows import BadRow, Dialect, Row, csv_rows, header
 from omnigraph.write.intake.tabular.cuts import SPLIT_BYTES, Cut, quoted_cuts
-from omnigraph.write.intake.tabular.files import SourceFile, is_packed, lines_until, open_bytes, size_of
 from omnigraph.write.intake.tabular.mapping import TypeMapping
 from omnigraph.write.rules import Violation
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from omnigraph.write.intake.tabular.files import open_bytes
+from omnigraph.write.intake.source_files import open_bytes
 
 SPLIT_BYTES = 32 * 1024 * 1024
 _LINE_END = 10

@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 from omnigraph.language.schema import Catalog, EdgeType
 from omnigraph.model.late_dataclass import dataclass
+from omnigraph.model.strict_json import DECODER
 from omnigraph.write.intake.records import LINE_BYTES_MAX, Record
+from omnigraph.write.intake.source_files import is_packed, lines_until, open_bytes, size_of
 from omnigraph.write.intake.sources import Unreadable
 from omnigraph.write.intake.tabular.binding import entity_id, key_types, target_of
 from omnigraph.write.intake.tabular.cuts import SPLIT_BYTES, Cut, line_cuts
-from omnigraph.write.intake.tabular.files import is_packed, lines_until, open_bytes, size_of
 from omnigraph.write.intake.tabular.mapping import EVERYTHING_ELSE, InvalidMapping, TypeMapping
 from omnigraph.write.rules import Violation
 
@@ -46,7 +47,7 @@ class JsonItem:
         if len(raw) > LINE_BYTES_MAX:
             return self._bad(raw, line, "json", f"an object of {len(raw)} bytes; at most {LINE_BYTES_MAX} are read")
         try:
-            value = _DECODER.decode(raw.decode())
+            value = DECODER.decode(raw.decode())
         except UnicodeDecodeError as error:
             return self._bad(raw, line, "encoding", f"not valid UTF-8 at byte {error.start + 1} of the object")
         except json.JSONDecodeError as error:
@@ -161,7 +162,7 @@ def _elements(text: str, first_line: int, first_offset: int) -> Iterator[_Text]:
             place, wants_comma, after_comma = place + 1, False, True
             continue
         try:
-            _, end = _DECODER.raw_decode(text, place)
+            _, end = DECODER.raw_decode(text, place)
         except (ValueError, RecursionError) as error:
             reason = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
             yield here._replace(fault=f"not valid JSON: {reason}")
@@ -170,28 +171,12 @@ def _elements(text: str, first_line: int, first_offset: int) -> Iterator[_Text]:
         place, wants_comma, after_comma = end, True, False
 
 
-def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    members = dict(pairs)
-    if len(members) != len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"duplicate member '{twice}'")
-    return members
-
-
-def _no_constant(word: str) -> NoReturn:
-    raise ValueError(f"{word} is no JSON value")
-
-
-_DECODER = json.JSONDecoder(object_pairs_hook=_members, parse_constant=_no_constant)
-
-
 def sample_objects(path: str, most: int) -> list[dict[str, Any]]:
     """The first objects that can be read, to look at."""
     found: list[dict[str, Any]] = []
     for each in _objects(path):
         try:
-            value = _DECODER.decode(each.text.decode())
+            value = DECODER.decode(each.text.decode())
         except (ValueError, RecursionError):
             continue
         if isinstance(value, dict):

@@ -12,9 +12,9 @@ from omnigraph.language.schema import Catalog
 from omnigraph.model.errors import BadRequest
 from omnigraph.model.late_dataclass import dataclass
 from omnigraph.write.intake.records import Record
+from omnigraph.write.intake.source_files import REMOTE, SourceFile, remote, size_of
 from omnigraph.write.intake.sources import Unreadable
 from omnigraph.write.intake.tabular.binding import Binding, bind
-from omnigraph.write.intake.tabular.files import REMOTE, SourceFile, remote, size_of
 from omnigraph.write.intake.tabular.mapping import TypeMapping
 
 BATCH_ROWS = 8192

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from omnigraph.model.errors import BadRequest
+from omnigraph.write.intake.source_files import SourceFile, find_files
 from omnigraph.write.intake.sources import ItemSource, SourceItem
 from omnigraph.write.intake.tabular.csv_items import csv_items
 from omnigraph.write.intake.tabular.csv_rows import Dialect
-from omnigraph.write.intake.tabular.files import SourceFile, expand
 from omnigraph.write.intake.tabular.json_items import json_items
 from omnigraph.write.intake.tabular.mapping import MappingSet
 from omnigraph.write.intake.tabular.parquet_items import parquet_items
@@ -35,7 +35,7 @@ def source_items(
 
 
 def source_files(paths: Iterable[str | Path], file_format: str) -> list[SourceFile]:
-    return expand(paths, _SUFFIXES[file_format])
+    return find_files(paths, _SUFFIXES[file_format])
 
 
 def check_options(file_format: str, options: Mapping[str, str]) -> None:

@@ -12,10 +12,10 @@ from omnigraph.language.schema import Catalog, EdgeType, NodeType
 from omnigraph.model.errors import BadRequest, InvalidValue, Json
 from omnigraph.model.late_dataclass import dataclass
 from omnigraph.model.values import coerce_json
+from omnigraph.write.intake.source_files import SourceFile
 from omnigraph.write.intake.tabular.arrow_values import json_values
 from omnigraph.write.intake.tabular.binding import target_of
 from omnigraph.write.intake.tabular.csv_items import sample_rows
-from omnigraph.write.intake.tabular.files import SourceFile
 from omnigraph.write.intake.tabular.json_items import sample_objects
 from omnigraph.write.intake.tabular.mapping import InvalidMapping, MappingSet, read_mappings
 from omnigraph.write.intake.tabular.parquet_items import sample_batch

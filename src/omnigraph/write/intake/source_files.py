@@ -1,4 +1,4 @@
-"""The files of a tabular source, on disk or on S3: paths, folders and patterns to names, and names to bytes."""
+"""The files of a source, on disk or on S3: paths, folders and patterns to names, and names to bytes."""
 
 from __future__ import annotations
 
@@ -9,19 +9,28 @@ from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 from itertools import takewhile
 from pathlib import Path, PurePath
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, Literal
 from urllib.parse import unquote
 
 import pyarrow as pa
-from pyarrow import fs
 
 from omnigraph.model.errors import BadRequest
 from omnigraph.model.late_dataclass import dataclass
 from omnigraph.storage import parse_root
-from omnigraph.storage.bulk import filesystem
+
+if TYPE_CHECKING:
+    from pyarrow import fs
 
 REMOTE = "s3://"
-_PACKED = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2", ".lz4": "lz4"}
+Codec = Literal["gzip", "zstd", "bz2", "lz4"]
+_CODECS: dict[str, Codec] = {
+    ".gz": "gzip",
+    ".gzip": "gzip",
+    ".zst": "zstd",
+    ".zstd": "zstd",
+    ".bz2": "bz2",
+    ".lz4": "lz4",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +50,7 @@ class SourceFile:
         return cls(path, PurePath(name) / rest, tuple(_partitions(rest)))
 
 
-def expand(paths: Iterable[str | Path], suffixes: tuple[str, ...]) -> list[SourceFile]:
+def find_files(paths: Iterable[str | Path], suffixes: tuple[str, ...]) -> list[SourceFile]:
     """The files that these paths mean, in order.
 
     A folder stands for the files of the format below it, a pattern for what it matches. Names that begin with `_` or
@@ -60,7 +69,9 @@ def _files(path: str, suffixes: tuple[str, ...]) -> list[SourceFile]:
     if os.path.isdir(path):
         inside = [str(file) for file in _below(Path(path)) if _has_suffix(file.name, suffixes)]
         if not inside:
-            raise BadRequest(f"the folder '{path}' has no {' or '.join(suffixes)} file")
+            raise BadRequest(
+                f"the folder '{path}' contains no loadable files", f"files must end in {' or '.join(suffixes)}"
+            )
         return [SourceFile.below(path, file) for file in inside]
     if os.path.isfile(path):
         return [SourceFile(path, PurePath(*PurePath(os.path.abspath(path)).parts[-3:]))]
@@ -75,6 +86,8 @@ def _files(path: str, suffixes: tuple[str, ...]) -> list[SourceFile]:
 
 def _remote_files(path: str, suffixes: tuple[str, ...]) -> list[SourceFile]:
     """The same for objects. A pattern is laid over everything below its fixed part."""
+    from pyarrow import fs
+
     fixed = "/".join(takewhile(lambda part: not glob.has_magic(part), path.split("/")))
     files, base = remote(fixed)
     try:
@@ -91,7 +104,7 @@ def _remote_files(path: str, suffixes: tuple[str, ...]) -> list[SourceFile]:
     else:
         shown = [name for name in shown if _has_suffix(name, suffixes)]
     if not shown:
-        raise BadRequest(f"there is no {' or '.join(suffixes)} object at '{path}'")
+        raise BadRequest(f"there are no loadable objects at '{path}'", f"names must end in {' or '.join(suffixes)}")
     return [SourceFile.below(fixed, name) for name in shown]
 
 
@@ -101,6 +114,8 @@ def _is_hidden(inner: str) -> bool:
 
 def remote(path: str) -> tuple[fs.FileSystem, str]:
     """The store of an `s3://` address, by the `AWS_*` variables, and the name in it."""
+    from omnigraph.storage.bulk import filesystem
+
     root = parse_root(path)
     return filesystem(root), root.uri.removeprefix(REMOTE)
 
@@ -123,12 +138,16 @@ def _below(folder: Path) -> Iterator[Path]:
 
 
 def _has_suffix(name: str, suffixes: tuple[str, ...]) -> bool:
-    stem, packed = os.path.splitext(name)
-    return name.endswith(suffixes) or (packed in _PACKED and stem.endswith(suffixes))
+    return name.endswith(suffixes) or (codec_of(name) is not None and os.path.splitext(name)[0].endswith(suffixes))
+
+
+def codec_of(path: str) -> Codec | None:
+    """How a file is compressed, by its ending."""
+    return _CODECS.get(os.path.splitext(path)[1].lower())
 
 
 def is_packed(path: str) -> bool:
-    return os.path.splitext(path)[1] in _PACKED
+    return codec_of(path) is not None
 
 
 def open_bytes(path: str, start: int = 0) -> BinaryIO:
@@ -140,7 +159,7 @@ def open_bytes(path: str, start: int = 0) -> BinaryIO:
             file = open(path, "rb")  # noqa: SIM115 — the caller closes what it asked for
             file.seek(start)
             return file
-        packed = pa.input_stream(path, compression=_PACKED[os.path.splitext(path)[1]])
+        packed = pa.input_stream(path, compression=codec_of(path))
         return io.BufferedReader(packed, 1 << 20)
     except OSError as error:
         raise BadRequest(f"cannot read '{path}': {error.strerror or error}") from error
@@ -150,7 +169,7 @@ def _open_remote(path: str, start: int) -> BinaryIO:
     files, name = remote(path)
     stream = files.open_input_file(name)
     if is_packed(path):
-        return io.BufferedReader(pa.CompressedInputStream(stream, _PACKED[os.path.splitext(path)[1]]), 1 << 20)
+        return io.BufferedReader(pa.CompressedInputStream(stream, codec_of(path)), 1 << 20)
     stream.seek(start)
     return io.BufferedReader(stream, 1 << 20)
 
@@ -171,4 +190,4 @@ def size_of(path: str) -> int:
             return int(files.get_file_info([name])[0].size or 0)
         return os.path.getsize(path)
     except OSError as error:
-        raise BadRequest(f"cannot read '{path}': {error.strerror}") from error
+        raise BadRequest(f"cannot read '{path}': {error.strerror or error}") from error

@@ -1,4 +1,4 @@
-"""Findings: offences of a change against the rules, each with the rows to blame, and a bound on how many are kept."""
+"""Violations of a change against the rules: each with the rows to blame, and a log that keeps a bounded number."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from omnigraph.write.rules.violations import MAX_ERRORS_DEFAULT, Violation
 
 
 @dataclass(frozen=True, slots=True)
-class Offence:
+class RowViolation:
     """One violation, and the rows of the change that are to blame; none when leaving rows out would not mend it."""
 
     violation: Violation
@@ -24,7 +24,7 @@ class Offence:
 
 
 @dataclass(slots=True)
-class Findings:
+class ViolationLog:
     """The first violations, and how many there are in all."""
 
     max_errors: int | None = MAX_ERRORS_DEFAULT
@@ -40,7 +40,7 @@ class Findings:
                 self.violations.append(violation)
 
 
-def offence(
+def row_violation(
     entity: NodeType | EdgeType,
     change: TableChange | None,
     rows: tuple[int, ...],
@@ -50,8 +50,8 @@ def offence(
     entity_id: str | None = None,
     property_name: str | None = None,
     value: Any = None,
-) -> Offence:
-    """An offence at rows of a change. Id and line are those of the last row, which is the one that came too late."""
+) -> RowViolation:
+    """A violation at rows of a change. Id and line are those of the last row: it is the one that came too late."""
     file = line = None
     if change is not None and rows:
         if entity_id is None and change.rows is not None:
@@ -69,7 +69,7 @@ def offence(
         file=file,
         line=line,
     )
-    return Offence(violation, entity.table_key, rows)
+    return RowViolation(violation, entity.table_key, rows)
 
 
 def shown(value: Any) -> str:
