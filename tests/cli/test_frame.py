@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from omnigraph.cli.catalogue import FAMILIES
+from omnigraph.cli.catalogue import COMMANDS, FAMILIES, Flag
 from omnigraph.cli.deprecations import REWRITES, modern
 
 HEAVY = ("numpy", "pyarrow", "lance", "obstore", "ruamel", "omnigraph.graph", "omnigraph.language", "omnigraph.storage")
@@ -162,3 +162,40 @@ def test_only_a_terminal_without_no_color_sees_colours(no_color: str, painted: b
     os.close(leader)
     assert ("\x1b[31merror:\x1b[0m" in seen) == painted
     assert "frobnicate" in seen
+
+
+QUERY = "-e 'query q() { match { $b: Book } return { $b.title } }'"
+
+
+@pytest.mark.parametrize(
+    ("line", "spelling"),
+    [
+        (f"query lib.omni {QUERY}", "--store lib.omni"),
+        (f"explain s3://bucket/lib {QUERY}", "--store s3://bucket/lib"),
+        ("mutate ./lib --query library.gq", "--store ./lib"),
+        ("branch list lib.omni", "--store lib.omni"),
+        ("branch create draft lib.omni", "--store lib.omni"),
+        ("snapshot --uri lib.omni", "--store lib.omni"),
+    ],
+)
+def test_a_graph_that_is_named_in_the_wrong_place_gets_the_right_spelling(
+    line: str, spelling: str, omnigraph: Any
+) -> None:
+    outcome = omnigraph(line)
+    assert outcome.exit_code == 2
+    assert f"give the graph with {spelling}" in outcome.stderr
+
+
+def test_every_help_page_says_in_the_same_words_how_a_graph_is_given(omnigraph: Any) -> None:
+    ways = {
+        path: [text for text in omnigraph(f"{path} --help").stdout.splitlines() if text.startswith("The graph is")]
+        for path, facts in COMMANDS.items()
+        if Flag.STORE in facts.legal
+    }
+    sentences = {way for found in ways.values() for way in found}
+    assert [path for path, found in ways.items() if len(found) != 1] == []
+    assert sentences == {
+        "The graph is given with --store URI.",
+        "The graph is given as URI or with --store URI.",
+        "The graph is given with --uri URI or with --store URI.",
+    }

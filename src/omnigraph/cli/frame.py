@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import click
@@ -12,12 +13,12 @@ from omnigraph.cli.session import Session
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 _SCOPE_FLAGS: dict[Flag, tuple[str, str]] = {
-    Flag.SERVER: ("NAME|URL", "Address a server."),
-    Flag.GRAPH: ("ID", "Select a graph inside a server or cluster."),
-    Flag.STORE: ("URI", "Address the storage of one graph."),
-    Flag.CLUSTER: ("NAME|DIR|URI", "Address a cluster."),
-    Flag.PROFILE: ("NAME", "Take the scope from a profile [env: OMNIGRAPH_PROFILE]."),
-    Flag.AS: ("ACTOR", "Name the actor of a direct write."),
+    Flag.SERVER: ("NAME|URL", "Use a server."),
+    Flag.GRAPH: ("ID", "Use this graph of the server or cluster."),
+    Flag.STORE: ("URI", "Use the graph at this path or s3:// address."),
+    Flag.CLUSTER: ("NAME|DIR|URI", "Use a cluster."),
+    Flag.PROFILE: ("NAME", "Use the server, cluster or graph of a profile [env: OMNIGRAPH_PROFILE]."),
+    Flag.AS: ("ACTOR", "Record this actor with the commit."),
 }
 
 
@@ -49,7 +50,7 @@ def global_options() -> list[click.Parameter]:
         )
         for flag, (metavar, text) in _SCOPE_FLAGS.items()
     ]
-    for name, text in (("yes", "Consent to a destructive command."), ("quiet", "Do not name the target of a write.")):
+    for name, text in (("yes", "Confirm a destructive command."), ("quiet", "Do not print the target of a write.")):
         options.append(
             GlobalOption([f"--{name}"], is_flag=True, help=text, expose_value=False, callback=_remember_switch)
         )
@@ -71,11 +72,43 @@ class OmniCommand(click.Command):
             session.enter(facts_of(path_of(ctx)))
         return super().invoke(ctx)
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        given = list(args)
+        try:
+            return super().parse_args(ctx, args)
+        except click.UsageError as error:
+            if Flag.STORE in facts_of(path_of(ctx)).legal:
+                error.message = _with_the_way_to_a_graph(error, given)
+            raise
+
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         write_options(self, ctx, formatter, facts_of(path_of(ctx)).legal)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        if Flag.STORE in facts_of(path_of(ctx)).legal:
+            formatter.write(f"\n{_ways_to_a_graph(self)}\n")
         formatter.write(f"\nExample: {self.example}\n")
+
+
+def _ways_to_a_graph(command: click.Command) -> str:
+    """How this command takes the address of a graph, in the same words for all of them."""
+    own = next((each for each in command.params if each.name == "uri"), None)
+    if own is None:
+        return "The graph is given with --store URI."
+    word = "as URI" if isinstance(own, click.Argument) else "with --uri URI"
+    return f"The graph is given {word} or with --store URI."
+
+
+def _with_the_way_to_a_graph(error: click.UsageError, args: list[str]) -> str:
+    """A word too many, or an option of another command, is most often an attempt to name the graph."""
+    if isinstance(error, click.NoSuchOption) and error.option_name == "--uri":
+        given = next((after for word, after in pairwise(args) if word == "--uri"), "URI")
+        error.possibilities = []
+        return f"no such option '--uri'; give the graph with --store {given}"
+    if error.message.startswith("Got unexpected extra argument"):
+        extra = error.message.partition("(")[2].removesuffix(")").split()
+        return f"{error.message}; give the graph with --store {extra[-1] if extra else 'URI'}"
+    return error.message
 
 
 class OmniGroup(click.Group):
@@ -161,7 +194,9 @@ json_option = click.option(
     help="Print one JSON document.",
 )
 uri_argument = click.argument("uri", required=False, metavar="[URI]")
-uri_option = click.option("--uri", metavar="URI", help="The graph, where the command's own words take its place.")
+uri_option = click.option(
+    "--uri", metavar="URI", help="Use the graph at this path or s3:// address; the same as --store."
+)
 branch_option = click.option(
     "--branch", metavar="BRANCH", default="main", show_default=True, help="The branch to read."
 )

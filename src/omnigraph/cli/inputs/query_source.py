@@ -32,7 +32,7 @@ def source_options(command: F) -> F:
 
 @dataclass(frozen=True, slots=True)
 class QuerySource:
-    """What the command line says about the query to run. Combinations that exclude each other are usage errors."""
+    """The query to run, as the command line gives it."""
 
     name: str | None
     file: str | None
@@ -41,12 +41,14 @@ class QuerySource:
     params_file: str | None
 
     def __post_init__(self) -> None:
+        if self.name is not None and not self.name.isidentifier():
+            raise click.UsageError(f"'{self.name}' is not the name of a query; give the graph with --store {self.name}")
         if self.file is not None and self.text is not None:
             raise click.UsageError("--query and --query-string cannot be used together")
         if self.params is not None and self.params_file is not None:
             raise click.UsageError("--params and --params-file cannot be used together")
         if self.file is None and self.text is None and self.name is None:
-            raise click.UsageError("name a stored query, or pass the query with --query or -e")
+            raise click.UsageError("no query given; pass it with --query FILE or -e GQ")
 
     def query_text(self, target: Target, verb: str) -> str:
         """The text. A name alone means the catalog of a server, which a store does not have."""

@@ -182,7 +182,7 @@ def _nothing_addressed(capability: Capability, label: str, offline: str | None) 
     if capability is Capability.CONTROL:
         return NoGraphAddressed(f"`{label}` needs a cluster", "pass --cluster <dir|uri> or a cluster profile")
     ways = f"pass {offline}, " if offline else "pass "
-    ways += "a graph URI or --store <uri>"
+    ways += "--store <uri>"
     if capability is Capability.ANY:
         ways += ", --server <name|url>"
     return NoGraphAddressed(
