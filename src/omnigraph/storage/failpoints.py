@@ -49,6 +49,8 @@ class Point(StrEnum):
     MUTATION_ARMED = "mutation.post_sidecar_pre_table_commit"  # the sidecar; no table moved
     MUTATION_TABLE_COMMITTED = "mutation.post_table_commit"  # sidecar, and one more table moved
     MUTATION_BEFORE_PUBLISH = "mutation.post_finalize_pre_publisher"  # sidecar, every table moved, nothing published
+    MERGE_BEFORE_CONFIRM = "branch_merge.post_effects_pre_confirm"  # sidecar, every table moved; not confirmed
+    MERGE_CONFIRMED = "branch_merge.post_phase_b_pre_manifest_commit"  # the confirmed sidecar, nothing published
     LOAD_DECODED = "load.after_decode"  # a staging folder with spilled rows; no table is touched
     LOAD_CHECKED = "load.after_checks"  # the same
     LOAD_FRAGMENTS_WRITTEN = "load.after_fragments_written"  # and data files, all of them in the staging folder
@@ -58,6 +60,7 @@ class Point(StrEnum):
     INDEX_MOVED = "index.before_table_commit"  # the indexes of one more table in its folder; no version names them
     COMPACTION_WRITTEN = "compaction.after_write"  # the files of one more table in a staging folder; none in the table
     SIDECAR_WRITE = "recovery.sidecar_write"  # nothing of this operation
+    SIDECAR_CONFIRM = "recovery.sidecar_confirm"  # every table of a merge moved; its sidecar does not say so yet
     SIDECAR_DELETE = "recovery.sidecar_delete"  # resolved; the sidecar is still there
     SIDECAR_LIST = "recovery.sidecar_list"  # whatever was pending
     ROLL_FORWARD_PUBLISH = "recovery.before_roll_forward_publish"  # every table moved, nothing published

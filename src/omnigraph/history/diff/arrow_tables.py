@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.history.diff.images import json_column
-from omnigraph.history.diff.table_changes import ChangedRows, Op
-from omnigraph.history.diff.table_side import TableSide
+from omnigraph.history.diff.row_diff import ChangedRows, Op
+from omnigraph.history.diff.side import TableSide
 
 
 def arrow_schema(before: TableSide | None, after: TableSide | None) -> pa.Schema:

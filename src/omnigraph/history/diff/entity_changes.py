@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Literal, TypeVar
 
 from omnigraph.history.diff.images import Image
-from omnigraph.history.diff.table_changes import Op
+from omnigraph.history.diff.row_diff import Op
 from omnigraph.model.errors import BadRequest, Json
 from omnigraph.model.identifiers import EntityKind, TableKey
 from omnigraph.model.late_dataclass import dataclass

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from omnigraph.history.diff.table_side import TableSide
+from omnigraph.history.diff.side import TableSide
 from omnigraph.model.errors import Json
 from omnigraph.model.late_dataclass import dataclass
 

@@ -18,8 +18,8 @@ import pyarrow as pa
 from omnigraph.history.diff.arrow_tables import arrow_batches, arrow_schema
 from omnigraph.history.diff.entity_changes import ChangeFilter, EntityChange, op_name, type_id
 from omnigraph.history.diff.images import IMAGE_ROWS, Image, read_images
-from omnigraph.history.diff.table_changes import ChangedRows, Op, table_changes
-from omnigraph.history.diff.table_side import TableSide
+from omnigraph.history.diff.row_diff import CHANGES, ChangedRows, table_changes
+from omnigraph.history.diff.side import TableSide
 from omnigraph.history.snapshots import Snapshot
 from omnigraph.model.errors import Json
 from omnigraph.model.identifiers import MAIN, TableKey
@@ -91,7 +91,7 @@ class ComparedTable:
     def changes(self, wanted: ChangeFilter) -> Iterator[ChangedRows]:
         for rows in table_changes(self.before, self.after):
             if wanted.ops is not None:
-                rows = rows.filter(np.isin(rows.ops, [op for op in Op if wanted.wants_op(op)]))
+                rows = rows.filter(np.isin(rows.ops, [op for op in CHANGES if wanted.wants_op(op)]))
             if len(rows):
                 yield rows
 
@@ -118,9 +118,9 @@ class Diff:
         """The counts by type, without reading a value more than it takes to tell that something differs."""
         found = []
         for table in self.tables():
-            counts = np.zeros(len(Op), np.int64)
+            counts = np.zeros(len(CHANGES), np.int64)
             for rows in table.changes(self._wanted):
-                counts += np.bincount(rows.ops, minlength=len(Op))
+                counts += np.bincount(rows.ops, minlength=len(CHANGES))
             if counts.any():
                 found.append(TypeStats(table.key.kind, table.key.type_name, *counts.tolist()))
         return DiffStats(tuple(found))
@@ -199,7 +199,7 @@ def compared_tables(
     old, new = ({pin.table_key: pin for pin in snapshot.tables} for snapshot in (before, after))
     for key in sorted({*old, *new}, key=_nodes_first):
         one, other = old.get(key), new.get(key)
-        if (wanted is None or wanted.wants_table(key)) and not _is_same_version(one, other):
+        if (wanted is None or wanted.wants_table(key)) and not is_same_pin(one, other):
             yield ComparedTable(key, table_side(storage, one, before), table_side(storage, other, after))
 
 
@@ -226,7 +226,7 @@ def _nodes_first(key: TableKey) -> tuple[bool, bytes]:
     return key.kind == "edge", key.type_name.encode()
 
 
-def _is_same_version(one: TablePin | None, other: TablePin | None) -> bool:
+def is_same_pin(one: TablePin | None, other: TablePin | None) -> bool:
     """The base lineage is made once with its table. A name comes again: then only the same branch says the same."""
     if one is None or other is None or one != other:
         return False

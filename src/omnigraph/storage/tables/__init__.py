@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from omnigraph.storage.tables.hashing import text_hashes as text_hashes
     from omnigraph.storage.tables.key_map import key_maps as key_maps
     from omnigraph.storage.tables.lineages import Lineages as Lineages
+    from omnigraph.storage.tables.patches import stage_patch as stage_patch
     from omnigraph.storage.tables.row_changes import CandidateRows as CandidateRows
     from omnigraph.storage.tables.row_changes import all_rows as all_rows
     from omnigraph.storage.tables.row_changes import candidate_rows as candidate_rows
@@ -90,6 +91,7 @@ else:
             ),
             "key_map": ("key_maps",),
             "lineages": ("Lineages",),
+            "patches": ("stage_patch",),
             "row_changes": (
                 "CandidateRows",
                 "all_rows",

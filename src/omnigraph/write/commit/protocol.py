@@ -115,7 +115,11 @@ def commit_effects(
     fence = _fence(lease, prepared.changes.guard)
     try:
         reach(Point.MUTATION_ARMED)
-        plan = replace(plan, changes=_commit_tables(storage, work, fence))  # phase B
+        versions = _commit_tables(storage, work, fence)  # phase B
+        plan = replace(plan, changes=versions)
+        if effects and sidecar.writer_kind == "BranchMerge":
+            work = replace(work, sidecar=_confirm(storage, sidecar, versions))
+            reach(Point.MERGE_CONFIRMED)
         reach(Point.MUTATION_BEFORE_PUBLISH)
         published = publish(storage.manifest, plan, fence, ahead)  # phase C
     except (OmniGraphError, InjectedFault) as error:
@@ -205,6 +209,17 @@ def _commit_tables(storage: GraphStorage, work: Intended, fence: Callable[[], No
         versions.append(storage.table_commits.commit(effect, work.commit_id))
         reach(Point.MUTATION_TABLE_COMMITTED)
     return tuple(versions)
+
+
+def _confirm(storage: GraphStorage, sidecar: Sidecar, versions: Sequence[TableVersion]) -> Sidecar:
+    """The sidecar of a merge says where its tables came to be: every reader rolls an unconfirmed merge back."""
+    reach(Point.MERGE_BEFORE_CONFIRM)
+    reached = {version.table_key: version.table_version for version in versions}
+    pins = tuple(replace(pin, confirmed_version=reached[pin.table_key]) for pin in sidecar.tables)
+    confirmed = replace(sidecar, tables=pins)
+    reach(Point.SIDECAR_CONFIRM)
+    write_sidecar(storage.objects, confirmed)
+    return confirmed
 
 
 def _remove_sidecar(storage: GraphStorage, sidecar: Sidecar) -> None:

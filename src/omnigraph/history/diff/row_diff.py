@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.history.diff.cells import Mask
-from omnigraph.history.diff.table_side import TableSide, heavy_columns_differ, light_columns_differ
+from omnigraph.history.diff.side import TableSide, heavy_columns_differ, light_columns_differ
 from omnigraph.history.export import SortedRun, sort_by_id
 from omnigraph.model.late_dataclass import dataclass
 from omnigraph.storage.tables import all_rows, candidate_rows, read_candidates, shared_version
@@ -29,10 +29,15 @@ class Op(IntEnum):
     INSERT = 0
     UPDATE = 1
     DELETE = 2
+    SAME = 3
+    """Written again with equal values. Only told to those who ask for it."""
 
     @property
     def word(self) -> str:
         return self.name.lower()
+
+
+CHANGES = (Op.INSERT, Op.UPDATE, Op.DELETE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,15 +66,20 @@ def is_same_table(before: TableSide, after: TableSide) -> bool:
     return one.lineage is None or before.table.identity == after.table.identity
 
 
-def table_changes(before: TableSide | None, after: TableSide | None) -> Iterator[ChangedRows]:
-    """The entities that differ, some at a time, ids ascending. A side that is None does not have the type."""
+def table_changes(
+    before: TableSide | None, after: TableSide | None, *, equal_too: bool = False
+) -> Iterator[ChangedRows]:
+    """The entities that differ, some at a time, ids ascending. A side that is None does not have the type.
+
+    `equal_too` adds the rows that lie elsewhere than before, although their values are equal.
+    """
     if before is None and after is None:
         return
     if before is not None and after is not None and is_same_table(before, after):
         return
     left, right = _sorted_candidates(before, after)
     for old, new in rows_side_by_side(left, right):
-        yield from _compared(before, old, after, new)
+        yield from _compared(before, old, after, new, equal_too)
 
 
 def _sorted_candidates(
@@ -102,16 +112,17 @@ def rows_side_by_side(
 
 
 def _compared(
-    before: TableSide | None, old: pa.Table | None, after: TableSide | None, new: pa.Table | None
+    before: TableSide | None, old: pa.Table | None, after: TableSide | None, new: pa.Table | None, equal_too: bool
 ) -> Iterator[ChangedRows]:
     """The rows of one pair that differ."""
     paired = align(before, old, after, new)
     both = np.flatnonzero(paired.ops == Op.UPDATE)
     if before is not None and after is not None and len(both):
-        keep = paired.ops != Op.UPDATE
         rows = pa.array(both)
-        keep[both] = rows_differ(before, paired.before.take(rows), after, paired.after.take(rows))
-        paired = paired.filter(keep)
+        differs = rows_differ(before, paired.before.take(rows), after, paired.after.take(rows))
+        paired.ops[both[~differs]] = Op.SAME
+        if not equal_too:
+            paired = paired.filter(paired.ops != Op.SAME)
     if len(paired):
         yield paired
 

@@ -1,0 +1,47 @@
+"""Merge: joining lines of history. Start with `run_merge`; the decisions are in `truth_table`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from omnigraph.model.late_names import late_names
+
+if TYPE_CHECKING:
+    from omnigraph.merge.bases import MergeBase as MergeBase
+    from omnigraph.merge.bases import NoCommonHistory as NoCommonHistory
+    from omnigraph.merge.conflicts import MergeConflict as MergeConflict
+    from omnigraph.merge.conflicts import MergeConflicts as MergeConflicts
+    from omnigraph.merge.plan import MergeOptions as MergeOptions
+    from omnigraph.merge.plan import MergePlan as MergePlan
+    from omnigraph.merge.plan import plan_merge as plan_merge
+    from omnigraph.merge.resolution import InvalidResolution as InvalidResolution
+    from omnigraph.merge.result import MergeResult as MergeResult
+    from omnigraph.merge.run_merge import Merge as Merge
+    from omnigraph.merge.run_merge import delete_source as delete_source
+    from omnigraph.merge.run_merge import merge as merge
+else:
+    __getattr__, __dir__ = late_names(
+        __name__,
+        {
+            "bases": (
+                "MergeBase",
+                "NoCommonHistory",
+            ),
+            "conflicts": (
+                "MergeConflict",
+                "MergeConflicts",
+            ),
+            "plan": (
+                "MergeOptions",
+                "MergePlan",
+                "plan_merge",
+            ),
+            "resolution": ("InvalidResolution",),
+            "result": ("MergeResult",),
+            "run_merge": (
+                "Merge",
+                "delete_source",
+                "merge",
+            ),
+        },
+    )

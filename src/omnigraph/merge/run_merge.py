@@ -1,0 +1,225 @@
+"""Running a merge: find the base, plan, and commit what was planned as one commit with two parents. Start at `merge`.
+
+The source is captured once, by its head commit; what is written to it later is for the next merge. The target must not
+move before the commit: then nothing happens, and the caller may try again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import pyarrow as pa
+
+from omnigraph.history import Snapshot, delete_branch, snapshot_of
+from omnigraph.history.diff import DiffStats
+from omnigraph.language.schema import Catalog
+from omnigraph.merge.bases import BaseFinder, MergeBase, NoCommonHistory, Outcome
+from omnigraph.merge.conflicts import MergeConflicts
+from omnigraph.merge.plan import MergeOptions, MergePlan, TablePlan, changed_ids, plan_merge
+from omnigraph.merge.result import MergeResult
+from omnigraph.merge.row_writes import whole_rows
+from omnigraph.model.errors import (
+    BadRequest,
+    BranchNotFound,
+    BranchReplaced,
+    Corrupt,
+    HistoricalVersionReclaimed,
+    Json,
+    OmniGraphError,
+    ReadSetChanged,
+    sentence_of,
+)
+from omnigraph.model.identifiers import MAIN, normalize_branch
+from omnigraph.model.late_dataclass import dataclass
+from omnigraph.storage import AcceptedSchema, GraphStorage
+from omnigraph.storage.manifest import LoadedManifest, TablePin
+from omnigraph.storage.tables import StagedEffect, stage_patch, table_schema
+from omnigraph.write import ChangeSet, StagedWork
+from omnigraph.write.commit import Prepared, WriteBase, WriteRequest, settle, write
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Merge:
+    """A merge as a caller asks for it."""
+
+    source: str
+    target: str = MAIN
+    actor_id: str | None = None
+    message: str | None = None
+    dry_run: bool = False
+    options: MergeOptions = MergeOptions()
+
+
+def merge(storage: GraphStorage, schema: Callable[[], AcceptedSchema], request: Merge) -> MergeResult:
+    """Brings what the source changed into the target, or raises and changes nothing.
+
+    Conflicts raise MergeConflicts; a dry run tells them in its result instead, and writes nothing.
+    """
+    request = replace(request, source=normalize_branch(request.source), target=normalize_branch(request.target))
+    if request.source == request.target:
+        raise BadRequest(
+            f"cannot merge branch '{request.source}' into itself: a merge requires distinct source and target branches"
+        )
+    if not request.dry_run:
+        storage.require_writable()
+        settle(storage, request.source)
+    run = _Run(storage, request, storage.manifest.load(request.source))
+    if request.dry_run:
+        return run.look(WriteBase(request.target, storage.manifest.load(request.target), schema()))
+    return run.commit(schema)
+
+
+def delete_source(storage: GraphStorage, result: MergeResult) -> MergeResult:
+    """Deletes the branch that was merged. A refusal leaves the merge as it is, and is told in the result."""
+    try:
+        delete_branch(storage, result.source)
+    except OmniGraphError as error:
+        return replace(result, branch_deleted=False, branch_delete_error=sentence_of(error))
+    return replace(result, branch_deleted=True)
+
+
+class _UpToDate(Exception):
+    """There is nothing to merge. Never leaves this module."""
+
+    def __init__(self, result: MergeResult) -> None:
+        self.result = result
+
+
+class _Run:
+    """One merge of a captured source."""
+
+    def __init__(self, storage: GraphStorage, request: Merge, source: LoadedManifest) -> None:
+        self._storage = storage
+        self._request = request
+        self._source = source
+        self._snapshot = snapshot_of(source)
+        self._last: MergeResult | None = None
+
+    def commit(self, schema: Callable[[], AcceptedSchema]) -> MergeResult:
+        request = self._request
+        write_request = WriteRequest(
+            branch=request.target,
+            kind="merge",
+            writer_kind="BranchMerge",
+            prepare=self._prepare,
+            actor_id=request.actor_id,
+            message=request.message,
+            merged_parent_id=self._snapshot.commit_id,
+            publishes_empty=True,
+            extra=_recorded(request.options),
+        )
+        try:
+            receipt = write(self._storage, write_request, schema)
+        except _UpToDate as nothing:
+            return nothing.result
+        assert self._last is not None, "a write prepares before it commits"
+        return replace(self._last, commit=receipt.commit)
+
+    def look(self, base: WriteBase) -> MergeResult:
+        """What the merge would do."""
+        outcome, found = self._base(base.loaded)
+        if found is None:
+            return self._result(outcome, base, None, None)
+        return self._result(outcome, base, found, self._plan(found, base))
+
+    def _prepare(self, base: WriteBase) -> Prepared:
+        try:
+            outcome, found = self._base(base.loaded)
+            if found is None:
+                raise _UpToDate(self._result(outcome, base, None, None))
+            plan = self._plan(found, base)
+        except (Corrupt, HistoricalVersionReclaimed):
+            self._require_source()
+            raise
+        if plan.conflicts_total:
+            ends = (self._request.source, self._request.target)
+            raise MergeConflicts(*ends, plan.conflicts, plan.conflicts_total, found.note)
+        self._last = self._result(outcome, base, found, plan)
+        works = tuple(_work(self._storage, base.schema.catalog, table) for table in plan.tables)
+        return Prepared(ChangeSet(works=works, guard=self._require_source))
+
+    def _base(self, target: LoadedManifest) -> tuple[Outcome, MergeBase | None]:
+        """The kind of merge and its base; no base when there is nothing to merge."""
+        finder = BaseFinder(self._storage, [target, self._source], changed_ids(self._storage))
+        theirs, ours = _head(self._snapshot), _head(snapshot_of(target))
+        outcome, commit_ids = finder.outcome(theirs, ours)
+        if outcome == "already_up_to_date":
+            return outcome, None
+        if outcome == "fast_forward":
+            return outcome, MergeBase(commit_ids, snapshot_of(target), note=finder.note())
+        base = finder.base(commit_ids, theirs, ours)
+        if base is None:
+            raise NoCommonHistory(self._request.source, self._request.target)
+        return outcome, base
+
+    def _plan(self, base: MergeBase, target: WriteBase) -> MergePlan:
+        return plan_merge(
+            self._storage,
+            self._snapshot,
+            snapshot_of(target.loaded),
+            base,
+            target.schema.catalog,
+            self._request.options,
+        )
+
+    def _result(
+        self, outcome: Outcome, target: WriteBase, base: MergeBase | None, plan: MergePlan | None
+    ) -> MergeResult:
+        return MergeResult(
+            source=self._request.source,
+            target=self._request.target,
+            outcome=outcome,
+            actor_id=self._request.actor_id,
+            source_commit_id=_head(self._snapshot),
+            target_commit_id=_head(snapshot_of(target.loaded)),
+            base_commit_ids=base.commit_ids if base is not None else (),
+            dry_run=self._request.dry_run,
+            stats=plan.stats if plan is not None else DiffStats(()),
+            conflicts=plan.conflicts if plan is not None else (),
+            conflicts_total=plan.conflicts_total if plan is not None else 0,
+            resolved=plan.resolved if plan is not None else 0,
+        )
+
+    def _require_source(self) -> None:
+        """Refuses a source that was deleted, or deleted and made again: its commits are not what was captured."""
+        try:
+            self._storage.manifest.require_still(self._source)
+        except (BranchNotFound, BranchReplaced) as error:
+            raise ReadSetChanged(f"branch_identifier:{self._request.source}") from error
+
+
+def _head(snapshot: Snapshot) -> str:
+    if snapshot.commit_id is None:
+        raise Corrupt(snapshot.branch, "the branch has no commit")
+    return snapshot.commit_id
+
+
+def _recorded(options: MergeOptions) -> dict[str, Json]:
+    """How conflicts were decided, as the commit keeps it."""
+    if options.on_conflict is None and options.resolve is None:
+        return {}
+    by_kind = options.on_conflict
+    how: Json = by_kind if isinstance(by_kind, str) else dict(by_kind or {})
+    return {"on_conflict": how if how else "resolved"}
+
+
+# --- staging ----------------------------------------------------------------------------------------------
+
+
+def _work(storage: GraphStorage, catalog: Catalog, table: TablePlan) -> StagedWork:
+    """The change of one type: rows stream from where they are into new files of the target's table."""
+    entity = catalog.table(table.key)
+    assert entity is not None, "checked when the table was planned"
+    schema = table_schema(entity)
+
+    def stage(pin: TablePin) -> StagedEffect | None:
+        rows = _all_rows(table, schema)
+        return stage_patch(storage.tables.open(pin), rows, table.gone_rows, storage.root.lance_options)
+
+    return StagedWork(table.key, stage)
+
+
+def _all_rows(table: TablePlan, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    for each in table.writes:
+        yield from whole_rows(each, schema)
