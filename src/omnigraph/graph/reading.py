@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 import threading
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -13,15 +12,7 @@ from typing import TYPE_CHECKING
 from omnigraph import history
 from omnigraph.graph.arguments import moment_text
 from omnigraph.history import Snapshot
-from omnigraph.language.query import (
-    CompiledQuery,
-    UnknownQuery,
-    bind_params,
-    compile_query,
-    parse_queries,
-    refuse_shadowed_params,
-)
-from omnigraph.language.schema import Catalog
+from omnigraph.language.query import bind_params, compile_call
 from omnigraph.model.errors import BadRequest, Corrupt, HistoricalVersionReclaimed, Json
 from omnigraph.model.identifiers import MAIN
 from omnigraph.model.late_dataclass import dataclass
@@ -32,8 +23,6 @@ from omnigraph.storage import AcceptedSchema, GraphStorage
 
 if TYPE_CHECKING:
     from omnigraph.embeddings import Embedder
-
-COMPILED_QUERIES_MAX = 512
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,12 +57,11 @@ class Read:
 
 
 class Reader:
-    """The reads of one graph. Compiled queries are kept while the schema stays."""
+    """The reads of one graph."""
 
     def __init__(self, storage: GraphStorage) -> None:
         self._storage = storage
         self._lock = threading.Lock()
-        self._compiled: OrderedDict[tuple[str, str | None], tuple[Catalog, CompiledQuery]] = OrderedDict()
         self._embedder: Embedder | None = None
         self.engine = QueryEngine(storage, self._embedding_client)
 
@@ -97,7 +85,7 @@ class Reader:
 
     def _request(self, schema: Callable[[], AcceptedSchema], read: Read) -> ReadRequest:
         catalog = schema().catalog
-        compiled = self._compiled_for(read, catalog)
+        compiled = compile_call(read.text, catalog, "read", query_name=read.query_name, stated=read.stated)
         now = format_datetime(time.time_ns() // 1_000_000)
         snapshot, asked = self._snapshot(read)
         return ReadRequest(
@@ -108,29 +96,6 @@ class Reader:
             options=read.options,
             asked_commit=asked,
         )
-
-    def _compiled_for(self, read: Read, catalog: Catalog) -> CompiledQuery:
-        try:
-            compiled = self._compile(read.text, read.query_name, catalog)
-        except UnknownQuery:
-            for declaration in parse_queries(read.text).declarations:
-                refuse_shadowed_params(declaration.params, read.stated & {"query_name"})
-            raise
-        refuse_shadowed_params(compiled.params, read.stated)
-        return compiled
-
-    def _compile(self, text: str, name: str | None, catalog: Catalog) -> CompiledQuery:
-        with self._lock:
-            known = self._compiled.get((text, name))
-            if known is not None and known[0] is catalog:
-                self._compiled.move_to_end((text, name))
-                return known[1]
-        compiled = compile_query(text, catalog, name=name).expect("read")
-        with self._lock:
-            self._compiled[text, name] = (catalog, compiled)
-            if len(self._compiled) > COMPILED_QUERIES_MAX:
-                self._compiled.popitem(last=False)
-        return compiled
 
     def _snapshot(self, read: Read) -> tuple[Snapshot, str | None]:
         """The snapshot to read, and the commit that was asked for, if one was."""

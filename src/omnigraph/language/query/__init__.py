@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from omnigraph.language.query.compile import compile_queries as compile_queries
     from omnigraph.language.query.compile import compile_query as compile_query
     from omnigraph.language.query.compile import parse_queries as parse_queries
+    from omnigraph.language.query.compiled_queries import compile_call as compile_call
     from omnigraph.language.query.describe import Column as Column
     from omnigraph.language.query.describe import describe_param as describe_param
     from omnigraph.language.query.format import format_query as format_query
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     from omnigraph.language.query.ir import UpdateOp as UpdateOp
     from omnigraph.language.query.ir import Variable as Variable
     from omnigraph.language.query.ir import is_insert_only as is_insert_only
+    from omnigraph.language.query.ir import ranked_variable as ranked_variable
     from omnigraph.language.query.lint import LintReport as LintReport
     from omnigraph.language.query.lint import lint_queries as lint_queries
     from omnigraph.language.query.params import BoundParams as BoundParams
@@ -74,6 +76,7 @@ else:
                 "compile_query",
                 "parse_queries",
             ),
+            "compiled_queries": ("compile_call",),
             "describe": (
                 "Column",
                 "describe_param",
@@ -117,6 +120,7 @@ else:
                 "UpdateOp",
                 "Variable",
                 "is_insert_only",
+                "ranked_variable",
             ),
             "lint": (
                 "LintReport",

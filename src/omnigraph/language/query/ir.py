@@ -183,6 +183,13 @@ class EntityObject:
 
 
 Rank = Nearest | Bm25 | Rrf
+
+
+def ranked_variable(rank: Rank) -> str:
+    """The variable whose rows a rank puts in order."""
+    return rank.primary.field.variable if isinstance(rank, Rrf) else rank.field.variable
+
+
 Expr = (
     PropAccess
     | Variable

@@ -1,4 +1,8 @@
-"""The two engines of a load: in this process for what is small, on Spark for everything else. One result."""
+"""The two engines of a load: in this process for what is small, on Spark for everything else. One result.
+
+`staged_run` is the second half of the Spark engine alone: the tasks of a job that is not ours (`format("omnigraph")`)
+have decoded the rows already, and what is left is to check, write and commit them.
+"""
 
 from __future__ import annotations
 

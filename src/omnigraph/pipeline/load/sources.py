@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
@@ -11,11 +12,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, cast
 from omnigraph.language.schema import Catalog
 from omnigraph.model.errors import BadRequest
 from omnigraph.model.late_dataclass import dataclass
+from omnigraph.pipeline.load.spark_sources import DataFrameSource
 from omnigraph.write.intake import ItemSource, LineItem, Unreadable, line_source, record_text
 
 if TYPE_CHECKING:
     from omnigraph.pipeline.load.data_source_write import StagedSource
-    from omnigraph.pipeline.load.spark_sources import DataFrameSource
 
 Source: TypeAlias = "str | Path | Sequence[str | Path] | Iterable[bytes] | ItemSource | DataFrameSource | StagedSource"
 JSON_LINES = "jsonl"
@@ -57,7 +58,6 @@ def frame_source(source: Source, how: SourceFormat, catalog: Catalog, spark: Any
     """A source that only Spark can read: a DataFrame, or a format of Spark's own."""
     from omnigraph.pipeline.load.frame_sources import frame_source as of_frame
     from omnigraph.pipeline.load.frame_sources import read_frame
-    from omnigraph.pipeline.load.spark_sources import DataFrameSource
 
     if isinstance(source, DataFrameSource):
         return source
@@ -70,13 +70,15 @@ def frame_source(source: Source, how: SourceFormat, catalog: Catalog, spark: Any
 
 def is_frame(source: object) -> bool:
     """A DataFrame of a Spark session, or a source made of one. Does not import pyspark."""
-    kind = type(source)
-    return kind.__name__ == "DataFrameSource" or (kind.__name__ == "DataFrame" and "pyspark" in kind.__module__)
+    if isinstance(source, DataFrameSource):
+        return True
+    return any(base.__name__ == "DataFrame" and base.__module__.startswith("pyspark.") for base in type(source).__mro__)
 
 
 def is_staged(source: object) -> TypeGuard[StagedSource]:
-    """Rows that tasks have spilled already. Does not import the pipeline."""
-    return type(source).__name__ == "StagedSource"
+    """Rows that tasks have spilled already. Who has some has imported their module."""
+    module = sys.modules.get("omnigraph.pipeline.load.data_source_write")
+    return module is not None and isinstance(source, module.StagedSource)
 
 
 def paths_of(source: Source) -> list[str | Path]:

@@ -18,6 +18,7 @@ from omnigraph.language.query import (
     QueryIR,
     Rank,
     Rrf,
+    ranked_variable,
     row_count,
 )
 from omnigraph.query.answer.aggregation import Grouping
@@ -67,7 +68,7 @@ class Output:
 
     def _ranked(self, rank: Rank, frames: Iterator[Frame]) -> Iterator[Frame]:
         """Ranks the rows that the pattern leaves; those without a rank are no results."""
-        variable = _ranked_variable(rank)
+        variable = ranked_variable(rank)
         entities = self.evaluation.entities(variable)
         cut = None if self.query.grouped or self.query.distinct else self._last
         best_first = isinstance(rank, Nearest) or self.query.order_by[0].descending
@@ -91,7 +92,7 @@ class Output:
         """A place is one among all rows of the pattern, so all of them must be there first."""
         whole = self._held(frames)
         for rank in fusions:
-            variable = _ranked_variable(rank)
+            variable = ranked_variable(rank)
             entities = self.evaluation.entities(variable)
             rows = distinct(whole.columns[variable], entities.size)
             self.evaluation.ranking.rank(rank, rows, entities, self.bound, limit=None)
@@ -257,7 +258,3 @@ def _unique(table: pa.Table) -> pa.Table:
 
 def _names(items: list[Expr] | list[str]) -> list[str]:
     return [f"c{i}" for i in range(len(items))]
-
-
-def _ranked_variable(rank: Rank) -> str:
-    return rank.primary.field.variable if isinstance(rank, Rrf) else rank.field.variable

@@ -25,6 +25,7 @@ from omnigraph.language.query import (
     Rrf,
     Search,
     Variable,
+    ranked_variable,
 )
 from omnigraph.model.errors import Internal
 from omnigraph.model.identifiers import EntityKind
@@ -84,7 +85,7 @@ class Evaluation:
             case Search() | MatchText() | Fuzzy():
                 return pa.array(self._text_mask(expr, frame.columns[expr.field.variable]))
             case Nearest() | Bm25() | Rrf():
-                return self.ranking.scores(expr, frame, self.entities(_ranked(expr)), self.bound)
+                return self.ranking.scores(expr, frame, self.entities(ranked_variable(expr)), self.bound)
             case _:
                 raise Internal(f"{type(expr).__name__} has no value per row")
 
@@ -176,7 +177,3 @@ class Evaluation:
         matched = self.ranking.matching(expr, self.entities(expr.field.variable), self.bound)
         mask: Mask = np.isin(rows, matched)
         return mask & (rows >= 0)
-
-
-def _ranked(expr: Nearest | Bm25 | Rrf) -> str:
-    return expr.primary.field.variable if isinstance(expr, Rrf) else expr.field.variable

@@ -6,17 +6,8 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Mapping
-from functools import lru_cache
 
-from omnigraph.language.query import (
-    CompiledQuery,
-    MutationIR,
-    UnknownQuery,
-    bind_params,
-    compile_query,
-    parse_queries,
-    refuse_shadowed_params,
-)
+from omnigraph.language.query import CompiledQuery, MutationIR, bind_params, compile_call
 from omnigraph.language.schema import Catalog
 from omnigraph.model.errors import Internal, Json
 from omnigraph.model.late_dataclass import dataclass
@@ -28,8 +19,6 @@ from omnigraph.write.intake import waits_for_provider
 from omnigraph.write.mutation.statements import Mutated, MutationRun
 from omnigraph.write.results import MutationResult
 from omnigraph.write.rules import CommittedView, refuse, validate
-
-COMPILED_QUERIES_MAX = 512
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,12 +40,12 @@ class Mutation:
 def mutate(storage: GraphStorage, schema: Callable[[], AcceptedSchema], mutation: Mutation) -> MutationResult:
     """Runs a mutation as one commit, or raises and changes nothing."""
     accepted = schema().catalog
-    compiled = _compiled_for(mutation, accepted).expect("mutation")
+    compiled = _compiled(mutation, accepted)
     now = format_datetime(time.time_ns() // 1_000_000)
 
     def prepare(base: WriteBase) -> Prepared:
         catalog = base.schema.catalog
-        query = _compiled(mutation.text, mutation.query_name, catalog).expect("mutation")
+        query = _compiled(mutation, catalog)
         outcome = MutationRun(storage, base.pins(), catalog, bind_params(query.params, mutation.params, now=now)).run(
             _ir(query)
         )
@@ -108,20 +97,8 @@ def _digest_of(mutation: Mutation) -> str:
     return digest("mutation", mutation.branch, mutation.text, mutation.query_name, dict(mutation.params))
 
 
-@lru_cache(maxsize=COMPILED_QUERIES_MAX)
-def _compiled(text: str, name: str | None, catalog: Catalog) -> CompiledQuery:
-    return compile_query(text, catalog, name=name)
-
-
-def _compiled_for(mutation: Mutation, catalog: Catalog) -> CompiledQuery:
-    try:
-        compiled = _compiled(mutation.text, mutation.query_name, catalog)
-    except UnknownQuery:
-        for declaration in parse_queries(mutation.text).declarations:
-            refuse_shadowed_params(declaration.params, mutation.stated & {"query_name"})
-        raise
-    refuse_shadowed_params(compiled.params, mutation.stated)
-    return compiled
+def _compiled(mutation: Mutation, catalog: Catalog) -> CompiledQuery:
+    return compile_call(mutation.text, catalog, "mutation", query_name=mutation.query_name, stated=mutation.stated)
 
 
 def _ir(query: CompiledQuery) -> MutationIR:
