@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
+from omnigraph.storage.leases import s3 as lease_objects
 from support.servers.s3_server import S3Server, seaweedfs
+from support.short_leases import SHORT
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -38,6 +40,13 @@ def s3(s3_server: S3Server, monkeypatch: pytest.MonkeyPatch) -> S3Server:
     for name, value in s3_server.environment.items():
         monkeypatch.setenv(name, value)
     return s3_server
+
+
+@pytest.fixture
+def short_leases(monkeypatch: pytest.MonkeyPatch) -> None:
+    """This process's leases on S3 last a second: for tests in which another process dies or pauses with one."""
+    for name, value in SHORT.items():
+        monkeypatch.setattr(lease_objects, name, value)
 
 
 @pytest.fixture(params=["local", pytest.param("s3", marks=pytest.mark.s3)])

@@ -17,6 +17,7 @@ from omnigraph.graph import Graph
 from omnigraph.write.rules.key_columns import PART_BYTES_VARIABLE
 from support.loads.both_engines import seen, write_files
 from support.loads.inline_run import STAND_IN, run_inline
+from support.size import sized
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -139,7 +140,7 @@ def both(
     return found[0], found[1]
 
 
-@pytest.mark.parametrize("seed", range(80))
+@pytest.mark.parametrize("seed", range(sized(40, 80)))
 def test_random_input_gives_the_same_on_both_engines(
     base: Path, tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -148,7 +149,7 @@ def test_random_input_gives_the_same_on_both_engines(
     assert spark == local
 
 
-@pytest.mark.parametrize("seed", range(2000, 2080))
+@pytest.mark.parametrize("seed", range(2000, 2000 + sized(30, 80)))
 def test_keys_that_are_compared_in_parts_give_the_same_graph_and_the_same_findings(
     base: Path, tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -168,6 +169,6 @@ def test_random_input_gives_the_same_on_a_real_session(
 
 
 def test_the_cases_cover_success_and_refusal_in_every_mode() -> None:
-    drawn = [case(seed)["options"] for seed in range(80)]
+    drawn = [case(seed)["options"] for seed in range(sized(40, 80))]
     kinds = {(each["mode"], each["on_error"], bool(each.get("patch"))) for each in drawn}
     assert len(kinds) == 8

@@ -16,8 +16,9 @@ import pytest
 from omnigraph.graph import Graph
 from omnigraph.storage import open_storage
 from omnigraph.storage.failpoints import Point
-from omnigraph.storage.manifest.store import COMPACT_ABOVE_FRAGMENTS
+from omnigraph.storage.manifest import CommitIdentity, PublishPlan, publish
 from support.graphs.self_check import check_layout
+from support.processes.operations import COMPACT_ABOVE_FRAGMENTS
 from support.processes.writers import SCHEMA, write_pair
 
 OPERATIONS = Path(__file__).parent.parent / "support" / "processes" / "operations.py"
@@ -50,9 +51,10 @@ BIRTH = {
 def test_every_failpoint_has_its_row() -> None:
     """The places of `init` have their own tests, because before a birth there is no state to compare.
 
-    Those of the write path, of recovery, loads and upkeep are reached from rooms above, and their tests kill there.
+    Those of writes, merges, recovery, loads and upkeep are reached from rooms above, and their tests kill there.
     """
-    above = {point for point in Point if point.startswith(("mutation.", "recovery.", "load.", "index.", "compaction."))}
+    rooms = ("mutation.", "branch_merge.", "recovery.", "load.", "index.", "compaction.")
+    above = {point for point in Point if point.startswith(rooms)}
     assert set(Point) - above == set(PLACES) | BIRTH
 
 
@@ -75,6 +77,7 @@ def picture(uri: str) -> str:
 
 def run(uri: str, operation: str, **environment: str) -> int:
     command = [sys.executable, str(OPERATIONS), uri, operation]
+    environment["PYTHONPATH"] = os.pathsep.join(sys.path)
     return subprocess.run(command, env=os.environ | environment, check=False).returncode
 
 
@@ -87,8 +90,9 @@ def uri(tmp_path: Path) -> str:
     graph.create_branch("forked")
     write_pair(storage, "forked")
     graph.create_branch("fresh")
+    write_pair(storage)
     while len(storage.manifest.load().fragments) <= COMPACT_ABOVE_FRAGMENTS:
-        write_pair(storage)
+        publish(storage.manifest, PublishPlan(identity=CommitIdentity()))
         storage.manifest.forget("main")  # who does not know the rows of the last fragment begins another
     return uri
 

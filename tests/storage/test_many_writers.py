@@ -16,10 +16,11 @@ from omnigraph.graph import Graph
 from omnigraph.storage import open_storage
 from support.graphs.self_check import check_layout
 from support.processes.writers import KNOWS, PERSON, SCHEMA
+from support.size import sized
 
 pytestmark = pytest.mark.timeout(900)
 
-PROCESSES, COMMITS = 16, 50
+PROCESSES, COMMITS = 16, sized(2, 50)
 WRITER = Path(__file__).parent.parent / "support" / "processes" / "writers.py"
 
 

@@ -6,9 +6,11 @@ import json
 import sys
 
 from omnigraph.graph import Graph
+from support.short_leases import shorten_leases
 
 
 def main() -> None:
+    shorten_leases()
     uri, branch = sys.argv[1:]
     records = [
         {"type": "Person", "data": {"name": "Eve", "age": 22}},

@@ -10,16 +10,7 @@ import sys
 
 from omnigraph.graph import Graph
 from omnigraph.model.errors import OmniGraphError
-from omnigraph.storage.leases import s3 as lease_objects
-
-TTL_S = 1.0
-
-
-def shorten_leases() -> None:
-    lease_objects.LEASE_TTL_S = TTL_S
-    lease_objects.RENEW_EVERY_S = TTL_S / 3
-    lease_objects.RETRY_EVERY_S = TTL_S / 15
-    lease_objects.CLOCK_SKEW_S = 0.0
+from support.short_leases import shorten_leases
 
 
 def main() -> int:

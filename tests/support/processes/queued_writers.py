@@ -1,4 +1,4 @@
-"""Two writers: the second queues, with its files written, while the first publishes. A program, so a test can kill it."""
+"""Two writers: the second queues, its files written, while the first publishes. A program, so a test can kill it."""
 
 from __future__ import annotations
 

@@ -158,7 +158,7 @@ def _is_free(port: int) -> bool:
 
 
 def _is_ready(server: S3Server, process: subprocess.Popen[bytes]) -> bool:
-    """Ready means that an object can be put, which also makes the bucket. RecentTables again within a stated time."""
+    """Ready means that an object can be put, which also makes the bucket. Asks again within a stated time."""
     deadline = time.monotonic() + START_TIMEOUT_S
     while time.monotonic() < deadline and process.poll() is None:
         try:
