@@ -142,7 +142,8 @@ def test_a_failure_after_the_confirmation_is_finished_at_once(graph: Graph) -> N
 
 def test_an_interrupted_write_of_the_source_is_resolved_before_it_is_merged(graph: Graph) -> None:
     text = 'query q() { insert Person { name: "Late" } }'
-    code = "import sys; from omnigraph.graph import Graph; Graph.open(sys.argv[1], durability='os').mutate(sys.argv[2], branch='feature')"
+    code = "import sys; from omnigraph.graph import Graph; graph = Graph.open(sys.argv[1], durability='os'); "
+    code += "graph.mutate(sys.argv[2], branch='feature')"
     environment = {**os.environ, "OMNIGRAPH_FAILPOINTS": f"{Point.MUTATION_BEFORE_PUBLISH.value}=kill"}
     died = subprocess.run([sys.executable, "-c", code, graph.uri, text], env=environment, timeout=60, check=False)
     assert died.returncode == -9
