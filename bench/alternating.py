@@ -28,10 +28,11 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="fewer commits")
     parser.add_argument("--people", type=int, default=10_000)
     parser.add_argument("--commits", type=int)
+    parser.add_argument("--optimize-every", type=int, default=0, help="commits between two runs of optimize; 0 is never")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         graph = make_graph(Path(folder), given.people)
-        in_turns(graph, given.people, given.commits or (300 if given.quick else 2_000))
+        in_turns(graph, given.people, given.commits or (300 if given.quick else 2_000), given.optimize_every)
 
 
 def make_graph(folder: Path, people: int) -> Graph:
@@ -42,7 +43,7 @@ def make_graph(folder: Path, people: int) -> Graph:
     return graph
 
 
-def in_turns(graph: Graph, people: int, commits: int) -> None:
+def in_turns(graph: Graph, people: int, commits: int, optimize_every: int) -> None:
     graph.query(WALK, n="p1")
     before, written, read = resident_megabytes(), [], []
     for number in range(commits):
@@ -55,7 +56,10 @@ def in_turns(graph: Graph, people: int, commits: int) -> None:
         graph.query(WALK, n=f"p{number % people}")
         written.append((committed - begun) * 1000)
         read.append((time.perf_counter() - committed) * 1000)
-    print(f"{people:,} people and as many edges, {commits:,} commits and reads in turn; milliseconds, not synced\n")
+        if optimize_every and number % optimize_every == optimize_every - 1:
+            graph.optimize()
+    print(f"{people:,} people and as many edges, {commits:,} commits and reads in turn; milliseconds, not synced")
+    print(f"optimized every {optimize_every} commits\n" if optimize_every else "never optimized\n")
     print("| | read p50 | read max | commit p50 |\n|---|---|---|---|")
     for name, part in ((f"first {ENDS}", slice(ENDS)), (f"last {ENDS}", slice(-ENDS, None))):
         middle, worst = statistics.median(read[part]), max(read[part])

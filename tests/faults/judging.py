@@ -54,7 +54,7 @@ def state_of(content: Content, before: Content | None, after: Content, halfway: 
 
 
 def says_what_stays(answer: Answer) -> bool:
-    return any(" stays" in note for note in answer.get("error", {}).get("notes", ()))
+    return any(" stays" in note or " is kept" in note for note in answer.get("error", {}).get("notes", ()))
 
 
 def judge_state(performed: Answer, state: str, *, same: bool) -> str | None:
