@@ -26,8 +26,13 @@ class Literal:
         return f"{self.file.relative_to(ROOT)}:{self.line}"
 
 
-def literals() -> Iterator[Literal]:
+@cache
+def literals() -> tuple[Literal, ...]:
     """Every string literal of the package, docstrings left out."""
+    return tuple(_read_literals())
+
+
+def _read_literals() -> Iterator[Literal]:
     for file in sorted(SOURCES.rglob("*.py")):
         tree = ast.parse(file.read_text(encoding="utf-8"))
         skipped = _docstrings(tree) | _parts_of_templates(tree)
