@@ -37,7 +37,7 @@ class Command:
     @property
     def is_refused(self) -> bool:
         """A page that shows an error expects one."""
-        return any(re.match(r"(\w+ )?error:", line) for line in self.printed)
+        return any(re.match(r'(\w+ )?error:|  "error": ', line) for line in self.printed)
 
 
 def text_of(page: str) -> str:
