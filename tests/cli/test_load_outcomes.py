@@ -131,13 +131,13 @@ def test_a_repeated_load_says_that_it_was_done_before_and_what_it_did(shelf: Any
     ]
     told, commit = shelf(line).stdout, first["commit"]["graph_commit_id"]
     assert "1 entities across 1 node types" in told
-    assert f"done before: commit {commit} has this idempotency key; nothing was written again\n" in told
+    assert f"already done: commit {commit} has this idempotency key; nothing was written again\n" in told
 
 
 def test_a_repeated_mutation_says_that_it_was_done_before_and_what_it_did(shelf: Any) -> None:
     first, again = (json.loads(shelf(f"{ADD} --json").stdout) for _ in range(2))
     assert again == {**first, "replayed": True}
-    assert "1 nodes, 0 edges\ndone before: commit " in shelf(ADD).stdout
+    assert "1 nodes, 0 edges\nalready done: commit " in shelf(ADD).stdout
 
 
 # --- branches and rejects ---------------------------------------------------------------------------------
@@ -154,7 +154,7 @@ def test_a_failed_load_says_that_its_branch_stays_and_why(shelf: Any, desk: Path
     with armed(Point.MUTATION_STAGED, overtake):
         outcome = shelf(f"load --data in.jsonl --mode overwrite --branch b --from main lib.omni{flag}")
     assert outcome.exit_code == 5
-    sentence = f"branch 'b', which was made for this load, stays: commit {head('b')} was made on it"
+    sentence = f"branch 'b', which was created for this load, is kept: commit {head('b')} was made on it"
     if flag:
         assert json.loads(outcome.stdout)["error"]["notes"] == [sentence]
     else:

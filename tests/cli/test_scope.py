@@ -96,7 +96,7 @@ REFUSED: list[Any] = [
     ),
     ("default server x direct", DIRECT, {}, BY_SERVER, WrongScope, ("direct storage access",)),
     ("cluster x any", ANY, {"profile": "declared"}, CONFIG, WrongScope, ("not valid for graph data", "--store")),
-    ("cluster x served", SERVED, {"profile": "declared"}, CONFIG, WrongScope, ("requires a server", "cluster status")),
+    ("cluster x served", SERVED, {"profile": "declared"}, CONFIG, WrongScope, ("requires a server", "--server")),
     ("store x served", SERVED, {"profile": "local"}, CONFIG, WrongScope, ("requires a server",)),
     ("none x any", ANY, {}, CONFIG, NoGraphAddressed, ("no graph addressed", "--store", "--server", "--profile")),
     ("none x direct", DIRECT, {}, CONFIG, NoGraphAddressed, ("no graph addressed", "--store")),

@@ -17,7 +17,7 @@ import pytest
 from omnigraph.graph import Graph
 from omnigraph.model.errors import BranchReplaced, GraphReplaced, ReadSetChanged
 from omnigraph.storage.failpoints import Point, armed
-from omnigraph.write.commit.branch_queue import _gate_of, _pass_on
+from omnigraph.write.commit.branch_queue import _pass_on, _queue_of
 
 SCHEMA = """
 node Person { name: String @key  age: I32? }
@@ -123,7 +123,7 @@ def test_a_snapshot_of_a_branch_that_was_made_again_is_refused_and_not_mixed(roo
 def test_files_staged_ahead_for_a_branch_that_was_made_again_are_not_committed(root: str) -> None:
     graph = Graph.open(root)
     fill(graph, "b", "old")
-    queue = _gate_of(graph._storage, "b")
+    queue = _queue_of(graph._storage, "b")
     staged = threading.Event()
     with ThreadPoolExecutor(1) as pool:
         queue.lock.acquire()  # some writer of this process is before it

@@ -39,7 +39,7 @@ def test_a_failed_load_leaves_the_commits_that_others_made_on_its_branch(graph: 
     assert isinstance(error, ReadSetChanged)
     assert "Eve" in people(graph, "new")
     assert "branch 'new'" in told(error)
-    assert "stays" in told(error)
+    assert "is kept" in told(error)
 
 
 def test_a_failed_load_leaves_a_branch_of_the_same_name_that_somebody_else_made(graph: Graph) -> None:
@@ -72,7 +72,7 @@ def test_a_load_whose_outcome_is_not_known_leaves_its_branch(graph: Graph) -> No
         pytest.raises(OmniGraphError) as failed,
     ):
         graph.load(COMPANY, mode="append", branch="new", base="main")
-    assert "stays: a write on it was interrupted" in told(failed.value)
+    assert "is kept: a write to it was interrupted" in told(failed.value)
     assert graph.branches() == ["main", "new"]
     Graph.open(graph.uri)
     assert len(list(graph.export("new", types=["Company"]))) == 3

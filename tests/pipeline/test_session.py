@@ -47,7 +47,7 @@ def test_a_plain_local_master_gets_retries_and_others_stay(given: str, used: str
 
 @pytest.mark.parametrize("given", ["", "lokal[2]", "local[x]", "http://h"])
 def test_what_is_no_master_is_refused_with_the_ones_that_are(given: str) -> None:
-    with pytest.raises(SparkMasterUnusable, match="is no Spark master") as refused:
+    with pytest.raises(SparkMasterUnusable, match="is not a Spark master") as refused:
         normal_master(given)
     assert "local[2]" in str(refused.value.hint)
 
@@ -158,7 +158,7 @@ def test_executors_without_our_python_are_told_from_kernels_that_fail(
 
 
 def test_a_kernel_that_refuses_on_purpose_is_heard_in_its_own_words(spark: Any) -> None:
-    with pytest.raises(SparkMasterUnusable, match="'9' is no Spark master"):
+    with pytest.raises(SparkMasterUnusable, match="'9' is not a Spark master"):
         run(spark, normal_master, ["local[1]", "9"], stage=STAGE)
 
 

@@ -58,7 +58,7 @@ class CommandFacts:
 
 FAMILIES: tuple[Family, ...] = (
     Family("query", "Ask a graph a question."),
-    Family("explain", "Show how a query is run."),
+    Family("explain", "Show the plan of a query."),
     Family("mutate", "Insert, update and delete entities with a query."),
     Family("load", "Load entities from files or tables as one commit."),
     Family("branch", "Create, list and delete branches."),
@@ -67,12 +67,12 @@ FAMILIES: tuple[Family, ...] = (
     Family("commit", "List and show commits."),
     Family("schema", "Show the accepted schema and plan changes to it."),
     Family("init", "Create an empty graph from a schema."),
-    Family("optimize", "Put small fragments together and bring the indexes up to date."),
+    Family("optimize", "Merge small files and bring the indexes up to date."),
     Family("indexes", "Show the indexes of a branch and how much they cover."),
     Family("verify", "Check a whole graph without changing it."),
     Family("lint", "Check a query file against a schema."),
-    Family("format", "Rewrite schema and query files in the one house style."),
-    Family("version", "Show the release and the storage format that it serves."),
+    Family("format", "Rewrite schema and query files in the standard style."),
+    Family("version", "Show the release and its storage format."),
     Family("help", "Show the help of a command."),
 )
 """In the order of `omnigraph --help`."""

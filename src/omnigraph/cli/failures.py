@@ -85,5 +85,5 @@ def report_bug(error: Exception, output: Output) -> int:
         output.write(to_json_text({"error": {"code": "internal", "message": sentence}}))
     output.note("".join(traceback.format_exception(error)).rstrip())
     output.fail(sentence)
-    output.note("hint: this is a fault of omnigraph; please report it with the lines above")
+    output.note("hint: this is a bug in omnigraph; please report it with the lines above")
     return FAILURE

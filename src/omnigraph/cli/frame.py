@@ -77,9 +77,10 @@ class OmniCommand(click.Command):
         try:
             return super().parse_args(ctx, args)
         except click.UsageError as error:
-            if Flag.STORE in facts_of(path_of(ctx)).legal:
-                error.message = _with_the_way_to_a_graph(error, given)
-            raise
+            better = _with_the_way_to_a_graph(error, given) if Flag.STORE in facts_of(path_of(ctx)).legal else None
+            if better is None:
+                raise
+            raise click.UsageError(better, error.ctx) from None
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         write_options(self, ctx, formatter, facts_of(path_of(ctx)).legal)
@@ -99,16 +100,15 @@ def _ways_to_a_graph(command: click.Command) -> str:
     return f"The graph is given {word} or with --store URI."
 
 
-def _with_the_way_to_a_graph(error: click.UsageError, args: list[str]) -> str:
+def _with_the_way_to_a_graph(error: click.UsageError, args: list[str]) -> str | None:
     """A word too many, or an option of another command, is most often an attempt to name the graph."""
     if isinstance(error, click.NoSuchOption) and error.option_name == "--uri":
         given = next((after for word, after in pairwise(args) if word == "--uri"), "URI")
-        error.possibilities = []
         return f"no such option '--uri'; give the graph with --store {given}"
     if error.message.startswith("Got unexpected extra argument"):
         extra = error.message.partition("(")[2].removesuffix(")").split()
         return f"{error.message}; give the graph with --store {extra[-1] if extra else 'URI'}"
-    return error.message
+    return None
 
 
 class OmniGroup(click.Group):

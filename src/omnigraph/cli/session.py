@@ -76,12 +76,12 @@ class Session:
         if isinstance(scope, ServerScope):
             raise NotSupported(
                 f"the scope is the server '{scope.url}', and this release has no client for servers yet",
-                "address the storage of the graph with --store <uri>",
+                "pass the storage of the graph with --store <uri>",
             )
         if isinstance(scope, ClusterScope):
             raise NotSupported(
                 f"the scope is the cluster '{scope.root}', and this release does not read clusters yet",
-                "address the storage of the graph with --store <uri>",
+                "pass the storage of the graph with --store <uri>",
             )
         return Target(scope.uri, self)
 

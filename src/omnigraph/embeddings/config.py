@@ -119,5 +119,5 @@ def _number(environ: Mapping[str, str], name: str, default: int) -> int:
     if not text:
         return default
     if not text.isdecimal():
-        raise BadRequest(f"{name} is '{text}', expected a whole number that is not negative")
+        raise BadRequest(f"{name} is '{text}', expected a non-negative whole number")
     return int(text)

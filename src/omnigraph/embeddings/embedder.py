@@ -93,7 +93,7 @@ class Embedder:
         try:
             vector = np.asarray(values, np.float64)
         except (TypeError, ValueError):
-            raise self._refused("it has entries that are no numbers") from None
+            raise self._refused("it has entries that are not numbers") from None
         if vector.shape != (dimension,):
             raise self._refused(f"it has {vector.size} numbers, expected {dimension}")
         if not np.isfinite(vector).all():

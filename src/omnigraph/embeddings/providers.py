@@ -149,7 +149,7 @@ class Caller:
         try:
             return call.vectors(response.json())
         except (ValueError, KeyError, TypeError, IndexError) as error:
-            reason = f"the answer has no embedding where it should be ({type(error).__name__}: {error})"
+            reason = f"the answer contains no embedding ({type(error).__name__}: {error})"
             raise self._failure(status, reason) from error
 
     def _connected(self) -> httpx2.Client:

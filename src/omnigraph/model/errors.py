@@ -112,7 +112,7 @@ class Internal(OmniGraphError):
 
 @dataclass(eq=False)
 class InvalidBranchName(BadRequest):
-    """A branch name that no branch may have."""
+    """A branch name that is not allowed."""
 
     name: str
     reason: str
@@ -122,7 +122,7 @@ class InvalidBranchName(BadRequest):
 
     @property
     def hint(self) -> str | None:
-        return "use letters, digits, '.', '-' and '_' in segments joined by single '/'"
+        return "use letters, digits, '.', '-' and '_', in segments separated by single '/'"
 
 
 @dataclass(eq=False)
@@ -138,7 +138,7 @@ class InvalidValue(BadRequest):
 
 
 class InvalidRoot(BadRequest):
-    """A graph address that names no storage."""
+    """An address that is not one of a graph's storage."""
 
 
 class ConditionalPutsUnsupported(BadRequest):
@@ -161,7 +161,7 @@ class OpenedReadOnly(BadRequest):
 
 @dataclass(eq=False)
 class EmbeddingNotConfigured(BadRequest):
-    """A text must become a vector, and it is not said by whom, or the provider's key is missing."""
+    """A text must be embedded, and no provider is configured or its key is missing."""
 
     provider: str
     reason: str
@@ -180,13 +180,13 @@ class EmbeddingNotConfigured(BadRequest):
 
 @dataclass(eq=False)
 class EmbeddingModelMismatch(BadRequest):
-    """The stored vectors are of one model, the configured provider speaks another: their distances mean nothing."""
+    """The stored vectors are from another model than the configured one, so distances would be meaningless."""
 
     required: str
     configured: str
 
     def sentence(self) -> str:
-        return f"the property's vectors are of model '{self.required}', the embedding client uses '{self.configured}'"
+        return f"the stored vectors are from model '{self.required}', but the embedding client uses '{self.configured}'"
 
     @property
     def hint(self) -> str | None:
@@ -269,7 +269,7 @@ class AlreadyInitialized(Conflict):
 
     @property
     def hint(self) -> str | None:
-        return "--force replaces orphan schema files, and only when there is no __manifest"
+        return "open it instead, or choose another address; --force only replaces schema files that a failed init left"
 
 
 @dataclass(eq=False)
@@ -284,12 +284,12 @@ class InitializationClaimed(Conflict):
 
     @property
     def hint(self) -> str | None:
-        return "wait for it; if no other process is running, delete __init_claim.json and try again"
+        return "wait until it is done; if no other process is running, delete __init_claim.json and try again"
 
 
 @dataclass(eq=False)
 class ExpectedVersionMismatch(Conflict):
-    """Someone published this table after we read it. Nothing was published."""
+    """Another writer published this table after it was read. Nothing was published."""
 
     table_key: str
     expected: int
@@ -320,7 +320,7 @@ class ReadSetChanged(Conflict):
 
 @dataclass(eq=False)
 class RowLevelCasContention(Conflict):
-    """The publish lost its compare-and-swap as often as its budget allows. Nothing was published."""
+    """The publish lost against concurrent writers too often. Nothing was published."""
 
     branch: str
     attempts: int
@@ -380,7 +380,7 @@ class BranchReplaced(Conflict):
 
     @property
     def hint(self) -> str | None:
-        return "read again: the new branch is another one, with rows of its own"
+        return "read again: the new branch has other rows"
 
 
 @dataclass(eq=False)
@@ -424,7 +424,7 @@ class SchemaContractDrift(Conflict):
 class SchemaApplyInProgress(Conflict):
     """The schema lock branch exists."""
 
-    _hint = "wait until the schema apply is finished"
+    _hint = "wait until the schema change is finished"
 
 
 class TableDrift(Conflict):
@@ -447,7 +447,7 @@ class LeaseTimeout(Conflict):
 
 @dataclass(eq=False)
 class PreconditionFailed(Conflict):
-    """A conditional write lost: the head is not the commit that the caller expected."""
+    """The head of the branch is not the commit that the caller expected."""
 
     branch: str
     expected: str
@@ -551,7 +551,7 @@ class ResourceLimitExceeded(LimitExceeded):
 
 @dataclass(eq=False)
 class SyncFailed(Unreachable):
-    """The disk did not take what was to be made durable. What depends on it was not confirmed."""
+    """The disk did not accept a file that had to be durable. The write was not confirmed."""
 
     path: str
     reason: str
@@ -566,7 +566,7 @@ class SyncFailed(Unreachable):
 
 @dataclass(eq=False)
 class CommitNotDurable(Unreachable):
-    """A commit is visible, but the disk did not take it: a power cut may undo it."""
+    """A commit is visible, but may not be on disk yet: a power cut could undo it."""
 
     commit_id: str
     reason: str
@@ -583,7 +583,7 @@ class CommitNotDurable(Unreachable):
 
 @dataclass(eq=False)
 class EmbeddingProviderFailed(Unreachable):
-    """The embedding provider refused, did not answer in time, or answered with something that is no embedding."""
+    """The embedding provider refused, did not answer in time, or its answer is not an embedding."""
 
     provider: str
     status: int | None
@@ -619,7 +619,7 @@ class RecoveryRequired(OmniGraphError):
 
 @dataclass(eq=False)
 class OutcomeUnknown(OmniGraphError):
-    """A write may or may not have landed. Keep every file; the next open will tell."""
+    """A write may or may not have happened. Keep every file; the next open resolves it."""
 
     operation: str
     reason: str
@@ -634,7 +634,7 @@ class OutcomeUnknown(OmniGraphError):
 
 @dataclass(eq=False)
 class InitializationIndeterminate(OmniGraphError):
-    """The creation of a graph failed in a way that does not tell whether it exists."""
+    """The creation of a graph failed, and it is unknown whether the graph exists."""
 
     uri: str
     reason: str

@@ -154,9 +154,9 @@ BAD_ANSWERS = [
     ("too-long", {"data": [{"index": 0, "embedding": [1.0, 2.0, 3.0]}]}, "it has 3 numbers, expected 2"),
     ("zero", {"data": [{"index": 0, "embedding": [0.0, 0.0]}]}, "its length is zero"),
     ("not-finite", {"data": [{"index": 0, "embedding": [1.0, float("inf")]}]}, "not finite"),
-    ("text", {"data": [{"index": 0, "embedding": ["a", "b"]}]}, "no numbers"),
-    ("no-data", {"error": "?"}, "no embedding where it should be"),
-    ("another-index", {"data": [{"index": 1, "embedding": [1.0, 2.0]}]}, "no embedding where it should be"),
+    ("text", {"data": [{"index": 0, "embedding": ["a", "b"]}]}, "not numbers"),
+    ("no-data", {"error": "?"}, "contains no embedding"),
+    ("another-index", {"data": [{"index": 1, "embedding": [1.0, 2.0]}]}, "contains no embedding"),
 ]
 
 

@@ -205,7 +205,7 @@ def test_an_edge_that_the_input_moves_elsewhere_is_not_found_at_its_old_endpoint
 def test_endpoints_with_several_edges_name_none(graph: CommittedGraph) -> None:
     graph.load(p("a"), edge("K", "a", "a"), edge("K", "a", "a"))
     prepared = graph.prepare(edge("K", "a", "a", w=1), mode="merge", match_edges="endpoints")
-    assert said(prepared) == ["line 1: several K edges lead from 'a' to 'a'; name the one that is meant by its id"]
+    assert said(prepared) == ["line 1: there are several K edges from 'a' to 'a'; give the id of the one that is meant"]
 
 
 def test_a_unique_pair_of_endpoints_twice_in_the_input_is_a_violation(graph: CommittedGraph) -> None:

@@ -16,7 +16,7 @@ from omnigraph.cli.session import Session
 )
 @source_options
 @branch_option
-@click.option("--analyze", is_flag=True, help="Run the query, and show what each step took and gave.")
+@click.option("--analyze", is_flag=True, help="Run the query, and show the rows and the time of each step.")
 @json_option
 @click.pass_obj
 def command(
@@ -29,7 +29,7 @@ def command(
     branch: str,
     analyze: bool,
 ) -> None:
-    """Show how a query is run.
+    """Show the plan of a query.
 
     Without --analyze nothing is read but statistics. A mutation has no plan: it is refused.
     """

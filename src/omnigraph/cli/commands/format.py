@@ -40,13 +40,13 @@ class Formatted:
 @json_option
 @click.pass_obj
 def command(session: Session, files: tuple[str, ...], check: bool) -> None:
-    """Rewrite schema and query files in the one house style.
+    """Rewrite schema and query files in the standard style.
 
     Files end in .pg or .gq. A single - reads stdin and writes stdout. When one file does not compile, no file is
     changed.
     """
     if STDIN in files and len(files) > 1:
-        raise click.UsageError("- stands alone: stdin cannot be formatted together with files")
+        raise click.UsageError("- cannot be combined with other files")
     results = _formatted_all(files)
     if check:
         _report_check(session, results)

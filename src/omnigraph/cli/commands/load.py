@@ -52,11 +52,11 @@ Mode = Literal["append", "merge", "overwrite"]
     "--option", "pairs", multiple=True, metavar="NAME=VALUE", help="An option of the format; may be repeated."
 )
 @click.option("--type", "type_name", metavar="NAME", help="Every row is an entity of this type.")
-@click.option("--mapping", metavar="FILE", help="Which column becomes what, as JSON or YAML.")
+@click.option("--mapping", metavar="FILE", help="Which column becomes which property, as JSON or YAML.")
 @click.option("--suggest-mapping", is_flag=True, help="Print a mapping for the input and load nothing.")
 @engine_options
 @click.option("--branch", metavar="BRANCH", default="main", show_default=True, help="The branch to write.")
-@click.option("--from", "base", metavar="BRANCH", help="Make the branch from this one if it does not exist.")
+@click.option("--from", "base", metavar="BRANCH", help="Create the branch from this one if it does not exist.")
 @click.option("--patch", is_flag=True, help="merge: a property that a record leaves out keeps its stored value.")
 @click.option(
     "--match-edges",
@@ -68,7 +68,7 @@ Mode = Literal["append", "merge", "overwrite"]
     type=click.Choice(["fail", "skip"]),
     default="fail",
     show_default=True,
-    help="skip loads the sound records and leaves the others out.",
+    help="skip loads the valid records and rejects the others.",
 )
 @click.option(
     "--max-errors",
@@ -76,9 +76,9 @@ Mode = Literal["append", "merge", "overwrite"]
     metavar="N",
     default=100,
     show_default=True,
-    help="Report at most N violations; they are counted beyond it.",
+    help="Report at most N violations; all are counted.",
 )
-@click.option("--reject-file", metavar="FILE", help="Write the rejected records here, as they came.")
+@click.option("--reject-file", metavar="FILE", help="Write the rejected records to this file, unchanged.")
 @click.option("--dry-run", is_flag=True, help="Check everything and write nothing.")
 @condition_options
 @json_option
@@ -173,7 +173,7 @@ def _asked(tabular: dict[str, Any], engine: str, spark: str | None, line: Progre
 
 
 def format_of(paths: tuple[str, ...]) -> str:
-    """The format that the first name tells: `.csv` and `.parquet` are what they say, anything else is JSON lines."""
+    """The format by the first name: `.csv` and `.parquet` are what they say, anything else is JSON lines."""
     name = paths[0].removesuffix(".gz").removesuffix(".zst")
     endings = {".csv": "csv", ".tsv": "csv", ".parquet": "parquet"}
     return next((known for ending, known in endings.items() if name.endswith(ending)), "jsonl")
@@ -201,10 +201,10 @@ def _source(paths: tuple[str, ...], source_format: str) -> Any:
 
     if paths == (STDIN,):
         if source_format != "jsonl":
-            raise click.UsageError("stdin takes JSON lines; name a file for other formats")
+            raise click.UsageError("stdin must be JSON lines; pass other formats as files")
         return sys.stdin.buffer
     if STDIN in paths:
-        raise click.UsageError("--data - stands alone")
+        raise click.UsageError("--data - cannot be combined with other files")
     for path in paths if source_format == "jsonl" else ():
         if path.startswith(REMOTE) or Path(path).is_dir() or any(sign in path for sign in "*?["):
             continue
@@ -262,11 +262,11 @@ def _lines(target: Target, result: LoadResult) -> Iterator[str]:
     if result.rejected:
         yield f"rejected {result.rejected} records"
     if result.replayed:
-        yield f"done before: commit {result.commit_id} has this idempotency key; nothing was written again"
+        yield f"already done: commit {result.commit_id} has this idempotency key; nothing was written again"
 
 
 def _report_trouble(session: Session, result: LoadResult) -> None:
-    """What went wrong after the commit, and the records that were left out: on stderr, whatever the output is."""
+    """What went wrong after the commit, and the rejected records, always on stderr."""
     for warning in result.warnings:
         session.output.warn(f"the load is done; {warning}")
     for violation in result.violations:

@@ -85,4 +85,4 @@ def _lines(result: MutationResult) -> Iterator[str]:
     if result.actor_id is not None:
         yield f"actor_id: {result.actor_id}"
     if result.replayed:
-        yield f"done before: commit {result.commit_id} has this idempotency key; nothing was written again"
+        yield f"already done: commit {result.commit_id} has this idempotency key; nothing was written again"

@@ -23,7 +23,7 @@ MANIFEST = "__manifest"
 @json_option
 @click.pass_obj
 def command(session: Session, uri: str | None) -> None:
-    """Put small fragments together and bring the indexes up to date.
+    """Merge small files and bring the indexes up to date.
 
     No entity changes; answers stay the same and become faster. Works on main.
     """

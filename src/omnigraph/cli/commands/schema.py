@@ -15,8 +15,8 @@ def command() -> None:
 
 @command.command("plan", example="omnigraph schema plan --schema next.pg lib.omni")
 @uri_argument
-@click.option("--schema", "schema_file", required=True, metavar="FILE", help="The wanted schema, a .pg file.")
-@click.option("--allow-data-loss", is_flag=True, help="Plan drops that remove the data at once.")
+@click.option("--schema", "schema_file", required=True, metavar="FILE", help="The new schema, a .pg file.")
+@click.option("--allow-data-loss", is_flag=True, help="Plan drops that delete the data at once.")
 @json_option
 @click.pass_obj
 def plan(session: Session, uri: str | None, schema_file: str, allow_data_loss: bool) -> None:

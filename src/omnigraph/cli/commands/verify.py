@@ -10,7 +10,7 @@ from omnigraph.cli.session import Session
 
 @click.command("verify", cls=OmniCommand, example="omnigraph verify lib.omni")
 @uri_argument
-@click.option("--shallow", is_flag=True, help="Check the files alone; read no rows and try no indexes.")
+@click.option("--shallow", is_flag=True, help="Check the files only; read no rows and no indexes.")
 @json_option
 @click.pass_obj
 def command(session: Session, uri: str | None, shallow: bool) -> None:

@@ -14,7 +14,7 @@ from omnigraph.model.format_version import INTERNAL_SCHEMA_VERSION
 @json_option
 @click.pass_obj
 def command(session: Session) -> None:
-    """Show the release and the storage format that it serves."""
+    """Show the release and its storage format."""
     session.output.show(
         {"version": omnigraph.__version__, "internal_schema_version": INTERNAL_SCHEMA_VERSION},
         [f"omnigraph {omnigraph.__version__}", f"internal-schema {INTERNAL_SCHEMA_VERSION}"],

@@ -61,7 +61,7 @@ class QuerySource:
         else:
             raise WrongScope(
                 f"`{verb} {self.name}` runs a stored query, and a server is needed for that: '{target.uri}' is a store",
-                "pass the query with --query <file.gq> or -e <text>, or address a server with --server <name|url>",
+                "pass the query with --query <file.gq> or -e <text>, or use a server with --server <name|url>",
             )
         if not text.strip():
             raise InvalidParams("the query must not be empty")

@@ -25,5 +25,5 @@ def refuse_cluster_managed(uri: str, verb: str) -> None:
     if root is not None:
         raise ClusterManaged(
             f"refusing `{verb}`: '{uri}' is managed by the cluster at '{root}'",
-            "declare the graph in cluster.yaml and run `omnigraph cluster apply --config <dir>`",
+            "declare the graph in cluster.yaml; the tool that manages the cluster creates it with cluster apply",
         )

@@ -26,9 +26,9 @@ def require_consent(verb: str, uri: str, *, yes: bool, json: bool) -> None:
     """Return when the command may go on; raise when it may not."""
     decision = decide(local=is_local(uri), yes=yes, json=json, terminal=sys.stdin.isatty())
     if decision == "refuse":
-        raise ConfirmationRequired(f"refusing `{verb}` on '{uri}' without confirmation", "pass --yes to go on")
+        raise ConfirmationRequired(f"refusing `{verb}` on '{uri}' without confirmation", "pass --yes to continue")
     if decision == "ask":
-        sys.stderr.write(f"`{verb}` on '{uri}' cannot be undone. Go on? [y/N] ")
+        sys.stderr.write(f"`{verb}` on '{uri}' cannot be undone. Continue? [y/N] ")
         sys.stderr.flush()
         if sys.stdin.readline().strip().lower() not in ("y", "yes"):
             raise ConfirmationRequired(f"`{verb}` on '{uri}' was not confirmed; nothing was changed")

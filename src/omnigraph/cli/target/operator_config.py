@@ -138,7 +138,7 @@ class _Reader:
         self.one_of(found, "table_cell_layout", CELL_LAYOUTS)
         for other in ("server", "default_graph"):
             if "store" in found and other in found:
-                raise self.refuse(f"defaults.store and defaults.{other} exclude each other: a default binds one entity")
+                raise self.refuse(f"defaults.store and defaults.{other} cannot be combined: a default binds one entity")
         return Defaults(**found)
 
     def profile(self, value: object, where: str) -> Profile:

@@ -91,7 +91,7 @@ def _refuse_two_targets(address: Address) -> None:
     }
     given = [name for name, value in named.items() if value is not None]
     if len(given) > 1:
-        raise AddressConflict(f"{' and '.join(given)} are mutually exclusive", "name the target once")
+        raise AddressConflict(f"{' and '.join(given)} are mutually exclusive", "pass only one of them")
 
 
 def _server(name: str, graph: str | None, config: OperatorConfig) -> ServerScope:
@@ -159,12 +159,12 @@ def _admitted(scope: Scope, capability: Capability, label: str) -> Scope:
         case ClusterScope(), Capability.ANY:
             raise WrongScope(
                 f"a cluster scope is not valid for graph data commands such as `{label}`",
-                "address a server, or pass --store <uri>",
+                "pass --server <name|url> or --store <uri>",
             )
         case ClusterScope(), Capability.SERVED:
             raise WrongScope(
                 f"`{label}` requires a server, and the scope is a cluster",
-                "see the cluster's graphs with `omnigraph cluster status --config <dir>`",
+                "pass --server <name|url>",
             )
         case StoreScope(), Capability.SERVED:
             raise WrongScope(f"`{label}` requires a server, and the scope is a store", "pass --server <name|url>")

@@ -62,7 +62,7 @@ def bind_params(
 ) -> BoundParams:
     """Typed values for all declared parameters, or ParameterError.
 
-    A name that the query does not declare is refused: a filter with a typo in its name would be no filter at all.
+    A name that the query does not declare is refused: with a typo in its name a filter would filter nothing.
     Where a protocol promises otherwise, `ignores_undeclared` only asks that its value could be one.
 
     In JavaScript-safe mode numbers that JavaScript cannot hold exactly are refused unless they come as decimal text,
@@ -95,7 +95,7 @@ def row_count(count: int | Param | None, bound: BoundParams) -> int | None:
     if isinstance(value, NullLit):
         return None
     if not isinstance(value, IntegerLit) or value.value < 0:
-        raise ParameterError(f"param '{count.name}': a limit or offset is a non-negative integer")
+        raise ParameterError(f"param '{count.name}': a limit or offset must be a non-negative integer")
     return value.value
 
 
@@ -106,14 +106,14 @@ def _require_object(given: Any) -> Mapping[str, Json]:
         raise ParameterError(f"params: object expected, got {_kind(given)}", 'pass {"name": value, …}')
     for key in given:
         if not isinstance(key, str):
-            raise ParameterError(f"params: names are strings, got {_kind(key)}")
+            raise ParameterError(f"params: names must be strings, got {_kind(key)}")
     return given
 
 
 def _missing(param: Param, undeclared: list[str]) -> ParameterError:
     hint = did_you_mean(param.name, undeclared)
     if f"${param.name}" in undeclared:
-        hint = f"leave the '$' away: the key is '{param.name}'"
+        hint = f"remove the '$': the key is '{param.name}'"
     elif hint is not None:
         hint = f"you gave '{hint.split(chr(39))[1]}'; the parameter is called '{param.name}'"
     return ParameterError(f"param '{param.name}': parameter '{param.name}' not provided", hint or f"it is {param.type}")
@@ -121,7 +121,7 @@ def _missing(param: Param, undeclared: list[str]) -> ParameterError:
 
 def _undeclared(key: str, declared: list[str]) -> ParameterError:
     if key.removeprefix("$") in declared:
-        hint = f"leave the '$' away: the key is '{key.removeprefix('$')}'"
+        hint = f"remove the '$': the key is '{key.removeprefix('$')}'"
     elif not declared:
         hint = "the query declares no parameters"
     else:
@@ -130,7 +130,7 @@ def _undeclared(key: str, declared: list[str]) -> ParameterError:
 
 
 def _are_plain_texts(values: Sequence[Any]) -> bool:
-    """Whether all are sound texts, told at once: lists of keys are long."""
+    """Whether all are valid texts, checked at once: lists of keys are long."""
     if not all(type(value) is str for value in values):
         return False
     try:
@@ -215,7 +215,7 @@ class _Binder:
         number: int
         if isinstance(value, str):
             if _DECIMAL.fullmatch(value) is None:
-                raise self.error("integer expected, got a string that is no decimal number")
+                raise self.error("expected an integer, got a string that is not a decimal number")
             number = int(value)
         elif isinstance(value, float) and self.javascript_safe and value.is_integer():
             number = int(value)
@@ -241,7 +241,7 @@ class _Binder:
         except OverflowError:
             number = math.inf
         if not math.isfinite(number):
-            raise self.error("a finite number is expected")
+            raise self.error("expected a finite number")
         return number
 
     def _vector(self, value: Any, kind: PropType) -> ListLit:
@@ -276,7 +276,7 @@ def _kind(value: Any) -> str:
 
 
 def refuse_shadowed_params(declared: Iterable[Param], options: frozenset[str]) -> None:
-    """Raises when an option that was given is also a parameter of the query: which one was meant nobody can tell."""
+    """Raises when an option that was given is also a parameter of the query: either could have been meant."""
     for param in declared:
         if param.name in options:
             raise ParameterError(

@@ -64,7 +64,7 @@ def type_steps(kind: TypeKind, owner: str, prop: PropertyIR, before: PropType, *
 def _fault(before: PropType, after: PropType, *, in_key: bool) -> str | None:
     """Why stored values cannot be carried over, or None."""
     if before.is_list != after.is_list:
-        return "a list and a single value do not convert"
+        return "a list cannot be converted to a single value, nor a single value to a list"
     if before.is_enum != after.is_enum:
         return "an enum and a plain String are not the same type"
     if before.enum_values is not None and not set(before.enum_values) <= set(after.enum_values or ()):

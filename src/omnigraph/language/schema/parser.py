@@ -148,7 +148,7 @@ class _Parser:
         annotations = self.annotations()
         if self.scan.sees_constraint():
             raise self.scan.unexpected(
-                "'{' or the next declaration", "constraints of an edge belong into its body { … }"
+                "'{' or the next declaration", "put the constraints of an edge in its body { … }"
             )
         properties: tuple[PropertyDecl, ...] = ()
         constraints: tuple[ConstraintSyntax, ...] = ()

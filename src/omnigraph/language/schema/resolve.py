@@ -120,7 +120,7 @@ class _Resolver:
                 self._error(f"'{name}' cannot continue '{hint}': {reason}", place(name), did_you_mean(hint, before))
             elif hint in claimed_by:
                 message = f"'{name}' and '{claimed_by[hint]}' both continue '{hint}'"
-                self._error(message, place(name), "rename in one schema apply, reuse the old name in the next")
+                self._error(message, place(name), "rename in one change, and reuse the old name in a later one")
             else:
                 claims[name] = hint
                 claimed_by[hint] = name
@@ -137,7 +137,7 @@ class _Resolver:
     ) -> None:
         if after.get(hint) == name and hint in before:
             message = f"'{name}' and '{hint}' ask to swap their names; both hints are ignored and nothing is swapped"
-            advice = "rename one to a third name, apply, then rename again"
+            advice = "rename one to a third name first, and again in a later change"
             self.report.warn(message, place, advice, stage="resolution", code=IGNORED_SWAP)
         elif before[name] != hint:
             # The same hint in the accepted schema is the trace of a rename that has happened.

@@ -39,14 +39,14 @@ def take_back(storage: GraphStorage, branch: str, made: HeadIs, error: BaseExcep
     except BranchNotFound:
         return  # somebody else removed it
     except OmniGraphError as reason:
-        error.add_note(f"branch '{branch}', which was made for this load, stays: {reason.sentence()}")
+        error.add_note(f"branch '{branch}', which was created for this load, is kept: {reason.sentence()}")
 
 
 def _require_unused(storage: GraphStorage, made: HeadIs, loaded: LoadedManifest) -> None:
     if any(sidecar.branch_name == loaded.branch for sidecar in pending(storage)):
-        raise Conflict("a write on it was interrupted, and may still be finished")
+        raise Conflict("a write to it was interrupted and may still be finished")
     if loaded.identifier != made.identifier:
-        raise Conflict("it was deleted meanwhile, and another one of this name was made")
+        raise Conflict("it was deleted and created again meanwhile")
     commit = loaded.state.head
     while commit is not None and (commit.branch or MAIN) == loaded.branch:
         if not _takes_back(commit):

@@ -62,7 +62,7 @@ def local_max_bytes() -> int:
     try:
         return int(text)
     except ValueError as error:
-        raise BadRequest(f"{LOCAL_MAX_VARIABLE} is a number of bytes, got '{text}'") from error
+        raise BadRequest(f"{LOCAL_MAX_VARIABLE} must be a number of bytes, not '{text}'") from error
 
 
 def choose(asked: Engine, spark: Any, items: ItemSource | None) -> Literal["local", "spark"]:

@@ -27,7 +27,7 @@ def frame_source(
     """The rows of a DataFrame by a mapping, which is checked against its columns before anything runs."""
     only = read_mappings(None if mapping is None else dict(mapping), catalog, type_name=type_name).only
     if only is None:
-        raise InvalidMapping("nothing says which type the rows are", "name it with `type`, or give a mapping")
+        raise InvalidMapping("the type of the rows is unknown", "pass `type`, or a mapping")
     bind(only, frame.columns, catalog, name)
     return DataFrameSource(frame, BatchReader(only, catalog, name), name)
 

@@ -117,7 +117,7 @@ def _may_read(source: Source, items: ItemSource | None, place: str) -> bool:
 def _refuse_table(item: object, place: str) -> None:
     if not isinstance(item, LineItem) or item.codec is not None:
         raise BadRequest(
-            f"the reject file '{place}' is part of the input, and is no plain file of JSON lines",
+            f"the reject file '{place}' is part of the input, and is not a plain file of JSON lines",
             "name another file: rejected records are written as JSON lines",
         )
 

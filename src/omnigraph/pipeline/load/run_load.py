@@ -145,11 +145,11 @@ class _Work:
             self.receipt = self._landed(error)
             if self.receipt is None or not isinstance(error, Exception | KeyboardInterrupt):
                 raise
-            self.after.note(error, "it is committed, but the commit did not end as it should")
+            self.after.note(error, "it is committed, but the steps after the commit failed")
         if self.receipt.replayed or self.prepared is None:
             self._drop_rejects()
             return
-        with self.after.survives("the end of the commit could not be told"):
+        with self.after.survives("progress could not be reported"):
             committing.ended()
         self._put_rejects()
         self._index(run, self.prepared)
@@ -164,7 +164,9 @@ class _Work:
         if not isinstance(error, Exception | KeyboardInterrupt):
             error.add_note(f"the load is done, as commit {_id_of(self.receipt)}")
             return False
-        self.after.note(error, "its end was cut short", "what it staged is removed when the graph is opened next")
+        self.after.note(
+            error, "it was interrupted after the commit", "its staged files are removed when the graph is opened again"
+        )
         return True
 
     # --- until the publish --------------------------------------------------------------------------------
@@ -210,8 +212,8 @@ class _Work:
         request = self.request
         if self.items is None:
             raise BadRequest(
-                "a DataFrame has no content that an idempotency key could be bound to",
-                "write it to files and load them, or leave the key out",
+                "an idempotency key cannot be used with a DataFrame",
+                "write it to files and load them, or remove the key",
             )
         content = digest_of_content(self.items, self.schema().catalog)
         plain = {"match_edges": None, "on_error": "fail"}
@@ -231,7 +233,7 @@ class _Work:
         except BranchNotFound:
             return None  # and what was on it with it
         except OmniGraphError as failed:
-            error.add_note(f"whether the load was committed could not be found out: {failed.sentence()}")
+            error.add_note(f"it is unknown whether the load was committed: {failed.sentence()}")
             return None
         counts = _counts(self.prepared)
         return next((Receipt(commit, counts) for commit in commits if commit.py.get("load_id") == self.mark), None)

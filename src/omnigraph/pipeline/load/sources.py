@@ -34,7 +34,10 @@ class SourceFormat:
     def refuse_for_lines(self) -> None:
         for name in ("type", "mapping", "options"):
             if getattr(self, name):
-                raise BadRequest(f"'{name}' is for tables; JSON lines name their types themselves", "name a format")
+                raise BadRequest(
+                    f"'{name}' applies to tables; JSON lines name their own types",
+                    "pass format='csv' or another table format",
+                )
 
 
 def item_source(source: Source, how: SourceFormat, catalog: Catalog) -> ItemSource | None:
@@ -87,7 +90,7 @@ def paths_of(source: Source) -> list[str | Path]:
     given = list(source) if isinstance(source, Iterable) else []
     paths = [each for each in given if isinstance(each, str | Path)]
     if len(paths) < len(given):
-        raise BadRequest("this format is read from files", "pass paths")
+        raise BadRequest("this format is read from files only", "pass paths")
     return paths
 
 

@@ -35,7 +35,7 @@ class SparkMasterUnusable(BadRequest):
 class SparkUnreachable(Unreachable):
     """A master that does not answer."""
 
-    _hint = "check the address and that the cluster runs, or use local[*]"
+    _hint = "check the address, and that the cluster is running, or use local[*]"
 
 
 @dataclass(frozen=True, slots=True)

@@ -231,6 +231,6 @@ def hint_for(reason: str) -> str | None:
     if "No module named" in reason or "PYTHON_VERSION_MISMATCH" in reason or "Cannot run program" in reason:
         return (
             "executors need this Python version with omnigraph installed: "
-            "set PYSPARK_PYTHON to a program that every one of them has"
+            "set PYSPARK_PYTHON to a Python that every executor has"
         )
     return None

@@ -138,7 +138,7 @@ def normal_master(master: str) -> str:
     if found is None:
         if not re.match(r"(local-cluster\[\d+,\d+,\d+\]|spark://.+|sc://.+|yarn|k8s://.+)$", master):
             raise SparkMasterUnusable(
-                f"'{master}' is no Spark master",
+                f"'{master}' is not a Spark master",
                 "use local[*], local[2], local-cluster[2,1,1024], spark://host:7077, yarn, k8s://… or sc://host",
             )
         return master
@@ -248,7 +248,7 @@ def _connect(master: str) -> SparkSession:
     missing = [package for name, package in _CONNECT_PACKAGES.items() if not _has_module(name)]
     if missing:
         raise SparkMasterUnusable(
-            f"'{master}' is a Spark Connect server, and this installation cannot speak to one",
+            f"'{master}' is a Spark Connect server, and this installation cannot connect to one",
             f"pip install 'omnigraph[connect]' (missing: {', '.join(missing)})",
         )
     require_reachable(master)

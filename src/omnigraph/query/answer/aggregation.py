@@ -220,7 +220,7 @@ class Grouping:
         counted = {f"n{i}": pa.array(per_run.totals(counts))}
         if aggregate.func == "count":
             return counted
-        assert argument.numbers is not None, "only numbers are added"
+        assert argument.numbers is not None, "only numbers can be added"
         sums = pa.array(per_run.sums(runs.ends.sums(argument.numbers)))
         exact = argument.numbers.dtype.kind in "iu"
         return {**counted, f"v{i}": sums.cast(pa.int64()).cast(_WIDE) if exact else sums}
@@ -444,7 +444,7 @@ def _counted(values: pa.Array) -> Argument:
 def _sum(argument: Argument, buckets: Buckets, weights: Weights | None) -> pa.Array:
     """Per group, each value as often as its row counts. Integers are added exactly, whatever their size."""
     numbers = argument.numbers
-    assert numbers is not None, "only numbers are added"
+    assert numbers is not None, "only numbers can be added"
     if numbers.dtype.kind == "f":
         return pa.array(buckets.sums(numbers if weights is None else numbers * weights))
     if _sums_fit_a_double(argument.largest, len(numbers), weights):

@@ -87,7 +87,7 @@ class Evaluation:
             case Nearest() | Bm25() | Rrf():
                 return self.ranking.scores(expr, frame, self.entities(ranked_variable(expr)), self.bound)
             case _:
-                raise Internal(f"{type(expr).__name__} has no value per row")
+                raise Internal(f"{type(expr).__name__} has no value for each row")
 
     def array(self, expr: Expr, frame: Frame) -> pa.Array:
         """The same, with the one value of a scalar repeated."""

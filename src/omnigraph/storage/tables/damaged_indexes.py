@@ -136,5 +136,5 @@ def _fault_of_files(segment: Segment) -> str | None:
 
 def _tell(index: KnownIndex, of: str, why: str) -> None:
     _log.warning(
-        "the index %s of %s is damaged and not used: %s; `omnigraph optimize` builds it anew", index.name, of, why
+        "the index %s of %s is damaged and not used: %s; `omnigraph optimize` builds it again", index.name, of, why
     )

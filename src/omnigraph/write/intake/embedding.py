@@ -61,7 +61,7 @@ def embedded_values(entity: NodeType | EdgeType, values: Values, given: Mapping[
             vector = embedder.embed_documents([text], prop.type.dimension or 0, embed.model)[0]
             values = {**values, prop.name: vector.tolist()}
         elif not prop.type.nullable and values.get(prop.name) is None and prop.name in values:
-            raise _missing(prop, f"this insert misses {entity.name}.{prop.name}, and {_NOBODY}")
+            raise _missing(prop, f"missing required {entity.name}.{prop.name}, and {_NOBODY}")
     return values
 
 

@@ -150,7 +150,9 @@ class Assembly:
         found = []
         for row in np.flatnonzero(several).tolist():
             src, dst = (change.rows[name][row].as_py() for name in ("src", "dst"))
-            message = f"several {entity.name} edges lead from '{src}' to '{dst}'; name the one that is meant by its id"
+            message = (
+                f"there are several {entity.name} edges from '{src}' to '{dst}'; give the id of the one that is meant"
+            )
             found.append(row_violation(entity, change, (row,), rule="match_edges", message=message))
         self._drop(found)
 

@@ -27,5 +27,5 @@ def refuse_foreign_ids(
                 if any(not str(stored).startswith("[") for stored in batch.column("id").to_pylist()):
                     raise Conflict(
                         f"the ids of '{change.key}' are not those of its composite key {list(entity.key)}",
-                        "rebuild the graph: export it, create it anew, and load the records without their ids",
+                        "rebuild the graph: export it, create a new one, and load the records without their ids",
                     )

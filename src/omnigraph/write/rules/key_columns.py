@@ -40,7 +40,7 @@ def part_bytes() -> int:
     if not text:
         return PART_BYTES
     if not text.isdecimal() or int(text) == 0:
-        raise BadRequest(f"{PART_BYTES_VARIABLE} is a number of bytes, got '{text}'")
+        raise BadRequest(f"{PART_BYTES_VARIABLE} must be a number of bytes, not '{text}'")
     return int(text)
 
 

@@ -137,7 +137,7 @@ def substring_rows_min() -> int:
     """`OMNIGRAPH_SUBSTRING_INDEX_ROWS`, or the default."""
     text = os.environ.get(SUBSTRING_ROWS_VARIABLE, "")
     if text and not text.isdecimal():
-        raise BadRequest(f"{SUBSTRING_ROWS_VARIABLE} is a number of rows, got '{text}'")
+        raise BadRequest(f"{SUBSTRING_ROWS_VARIABLE} must be a number of rows, not '{text}'")
     return int(text) if text else SUBSTRING_ROWS_MIN
 
 
@@ -312,4 +312,4 @@ def _state(
     if not fresh or (spec.kind.startswith("IVF") and values_in(table, spec.column, fresh) == 0):
         return "ready", None, indexed
     unindexed = sum(fragments[number] for number in fresh)
-    return "partial", f"{unindexed} rows came after it was built; they are looked at one by one", indexed
+    return "partial", f"{unindexed} rows were added after it was built; these are scanned", indexed

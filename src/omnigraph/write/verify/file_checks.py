@@ -97,7 +97,7 @@ def check_drift(storage: GraphStorage, loaded: LoadedManifest, covered: Collecti
         if (str(pin.table_key), pin.lineage) in covered:
             yield Finding("info", "covered_drift", describe(pin), f"{moved}; a pending recovery covers it")
         elif is_late(storage, loaded, pin):
-            yield Finding("info", "late_version", describe(pin), f"{moved}; the next write to it takes that back")
+            yield Finding("info", "late_version", describe(pin), f"{moved}; the next write to it undoes that")
         else:
             yield Finding("error", "uncovered_drift", describe(pin), f"{moved}, and no recovery sidecar covers it")
 
@@ -186,16 +186,18 @@ def check_leftovers(storage: GraphStorage) -> Iterator[Finding]:
     """What an interrupted operation left at the root."""
     objects = storage.objects
     if SCHEMA_APPLY_LOCK in storage.lineages.names(MANIFEST):
-        message = "a schema apply runs or was interrupted; every write is refused until it is released"
+        message = "a schema change is running or was interrupted; writes are refused until it is finished"
         yield Finding("warning", "schema_lock", f"branch {SCHEMA_APPLY_LOCK}", message)
     for name in (f"{name}.staging" for name in layout.SCHEMA_FILES):
         if objects.exists(name):
-            yield Finding("warning", "schema_staging", name, "a schema apply was interrupted before it was finished")
+            yield Finding("warning", "schema_staging", name, "a schema change was interrupted")
     if objects.exists(layout.INIT_CLAIM):
-        message = "an init was interrupted after the graph came to be; the file can be deleted"
+        message = "an init was interrupted after the graph was created; the file can be deleted"
         yield Finding("warning", "init_claim", layout.INIT_CLAIM, message)
     if objects.has_any(layout.STAGING):
-        yield Finding("warning", "staging_leftover", layout.STAGING, "files of loads that run or were interrupted")
+        yield Finding(
+            "warning", "staging_leftover", layout.STAGING, "files of loads that are running or were interrupted"
+        )
     for name in objects.list_names(""):
         if name.startswith("__create_if_absent_probe_"):
             yield Finding("warning", "probe_leftover", name, "a probe of the store was interrupted; it can be deleted")

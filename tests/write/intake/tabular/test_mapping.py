@@ -27,20 +27,20 @@ def catalog() -> Catalog:
 
 
 REFUSED: list[tuple[str, object, str]] = [
-    ("no object", [1], "a mapping is one object"),
+    ("no object", [1], "a mapping must be one object"),
     ("unknown member", {"type": "Person", "colums": {}}, "unknown member 'colums'"),
-    ("no type", {"columns": {}}, "nothing names the type"),
+    ("no type", {"columns": {}}, "the type is missing"),
     ("unknown type", {"type": "Persn"}, "there is no type 'Persn'"),
     ("unknown edge", {"edge": "Person"}, "there is no type 'Person'"),
     ("both", {"type": "Person", "edge": "Knows"}, "one of 'type' and 'edge'"),
     ("unknown property", {"type": "Person", "columns": {"a": "agee"}}, "Person has no property 'agee'"),
-    ("filled twice", {"type": "Person", "columns": {"a": "age", "b": "age"}}, "'age' is filled twice"),
-    ("column and constant", {"type": "Person", "columns": {"a": "age"}, "constants": {"age": 1}}, "filled twice"),
+    ("mapped twice", {"type": "Person", "columns": {"a": "age", "b": "age"}}, "'age' is mapped twice"),
+    ("column and constant", {"type": "Person", "columns": {"a": "age"}, "constants": {"age": 1}}, "mapped twice"),
     ("bad constant", {"type": "Person", "constants": {"age": "old"}}, "a constant: "),
     ("from of a node", {"type": "Person", "from": ["a"]}, "has no 'from' and 'to'"),
     ("from is a number", {"edge": "Knows", "from": 3}, "'from' names a column or the columns of a key"),
-    ("empty", {"type": "Person", "empty": "zero"}, "'empty' is"),
-    ("ignore is text", {"type": "Person", "ignore": "x"}, "'ignore' is a list"),
+    ("empty", {"type": "Person", "empty": "zero"}, "'empty' must be"),
+    ("ignore is text", {"type": "Person", "ignore": "x"}, "'ignore' must be a list"),
     ("sources with more", {"sources": {}, "type": "Person"}, "unknown member 'type'"),
 ]
 
@@ -100,7 +100,7 @@ def test_a_file_is_of_the_type_that_it_or_its_folder_is_named_after(
 
 
 def test_a_file_without_a_type_is_refused_with_the_ways_to_name_it(catalog: Catalog) -> None:
-    with pytest.raises(InvalidMapping, match="nothing says which type") as refused:
+    with pytest.raises(InvalidMapping, match="the type of the rows") as refused:
         read_mappings(None, catalog).of(PurePath("data/x.csv"))
     assert "--type" in (refused.value.hint or "")
 

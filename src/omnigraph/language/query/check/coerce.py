@@ -70,7 +70,7 @@ def _list_type(items: tuple[LiteralValue, ...], at: Extent) -> PropType:
         if not compatible(types[0], kind):
             raise RefusalError(
                 None,
-                f"a list has elements of one type: {literal_text(items[index])} is no {types[0]}",
+                f"the elements of a list must have one type: {literal_text(items[index])} is not a {types[0]}",
                 at,
                 "make all elements strings, or all numbers",
             )

@@ -119,7 +119,9 @@ def _check_traversal(scope: Scope, traversal: Traversal) -> CheckedTraversal:
     if edge_var is not None and edge_var.name != ANONYMOUS:
         taken = edge_var.name in (traversal.left.name, traversal.right.name)
         if taken or scope.find(edge_var.name) is not None:
-            raise RefusalError("T23", f"an edge variable needs a fresh name; ${edge_var.name} is taken", edge_var.at)
+            raise RefusalError(
+                "T23", f"an edge variable needs a name of its own; ${edge_var.name} is already used", edge_var.at
+            )
     path = resolve_path(scope, traversal)
     left = path.left or scope.introduce(traversal.left.name, "node", path.left_type, traversal.left.at)
     right = path.right
@@ -185,7 +187,7 @@ def _outer_variable(scope: Scope, blocks: tuple[Block, ...], word: str, at: Exte
         raise RefusalError("T9", "", at, silent=True)
     raise RefusalError(
         "T9",
-        f"this '{word}' block mentions no variable of the outside",
+        f"this '{word}' block uses no variable from outside",
         at,
-        "move it behind the clause that binds its variable",
+        "move it after the clause that binds its variable",
     )

@@ -108,7 +108,7 @@ def _check_insert(scope: Scope, target: NodeType | EdgeType, statement: Insert) 
     if missing:
         raise RefusalError(
             "T12",
-            f"this insert misses {', '.join(f'{target.name}.{name}' for name in missing)}",
+            f"missing required {', '.join(f'{target.name}.{name}' for name in missing)}",
             statement.type_at,
             f"assign {missing[0]}",
         )

@@ -52,7 +52,7 @@ def _check_key(scope: Scope, reading: Reading, sort: Sort, outputs: tuple[Output
     word = column_word(sort.value, names)
     expr = _value_key(scope, reading, sort, outputs) if word is None else _column_key(scope, word, outputs, sort.at)
     if isinstance(expr, Nearest) and sort.direction == "desc":
-        raise RefusalError("T92", "nearest always puts the nearest first", sort.at, "leave 'desc' away")
+        raise RefusalError("T92", "nearest always puts the nearest first", sort.at, "remove 'desc'")
     best_first = isinstance(expr, Bm25 | Rrf) and sort.direction is None
     return OrderKey(expr, best_first or sort.direction == "desc")
 
@@ -136,7 +136,9 @@ def _count_param(scope: Scope, count: Var, word: str) -> Param:
     param = scope.session.params.get(count.name)
     if param is None:
         hint = did_you_mean(count.name, scope.session.params)
-        raise RefusalError("T14", f"{word} takes an integer or a parameter; ${count.name} is none", count.at, hint)
+        raise RefusalError(
+            "T14", f"{word} takes an integer or a parameter; ${count.name} is not a parameter", count.at, hint
+        )
     if not param.type.scalar.is_integer or param.type.is_list:
         raise RefusalError("T7", f"{word} needs an integer; ${count.name} is {param.type}", count.at)
     return param

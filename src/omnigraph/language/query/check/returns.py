@@ -178,7 +178,7 @@ def _require_groupable(scope: Scope, outputs: list[Output]) -> None:
             scope.session.report.refuse(
                 RefusalError(
                     "T9",
-                    f"'{output.name}' cannot stand beside an aggregate",
+                    f"'{output.name}' cannot be returned together with an aggregate",
                     output.at,
                     "group by properties, variables or parameters",
                 )

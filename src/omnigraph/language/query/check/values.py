@@ -92,7 +92,7 @@ def check_value(scope: Scope, value: Value) -> Typed:
         case DistanceCall():
             return Typed(_check_distance(scope, value), replace(INTEGER, nullable=True))
         case Word(name=name, at=at):
-            raise RefusalError("T7", f"'{name}' is no value here", at, f'write "{name}" for text, or ${name}')
+            raise RefusalError("T7", f"'{name}' is not a value here", at, f'write "{name}" for text, or ${name}')
         case AggregateCall(function=function, at=at):
             raise RefusalError("T7", f"{function}(…) can only be returned", at, "aggregate in 'return'")
 
@@ -104,7 +104,7 @@ def _check_variable(scope: Scope, var: Var) -> Typed:
     bound = scope.required(var.name, var.at, None)
     if bound.entity == "edge":
         raise RefusalError(
-            "T23", f"${var.name} is an edge and cannot stand alone", var.at, f"use a property, or ${var.name}.*"
+            "T23", f"${var.name} is an edge and cannot be used as a value", var.at, f"use a property, or ${var.name}.*"
         )
     return Typed(
         Variable(bound.name, bound.type_name, bound.nullable), replace(STRING, nullable=bound.nullable), "node"

@@ -78,7 +78,7 @@ def _refuse_tail(
     ]
     hint = None
     if cursor.token.text in ("order", "limit", "offset"):
-        hint = f"'{cursor.token.text}' stands once, and 'order' comes before 'limit' and 'offset'"
+        hint = f"'{cursor.token.text}' can occur only once, and 'order' comes before 'limit' and 'offset'"
     if cursor.token.text == "skip":
         hint = "did you mean 'offset'?"
     return cursor.refusal([*(f"'{word}'" for word in words), "'}'"], words, hint)
@@ -167,7 +167,7 @@ def _parse_binding(cursor: Cursor) -> Binding:
     pairs: list[Pair] = []
     if cursor.take_sign("{"):
         if cursor.at_sign("}"):
-            raise cursor.refusal(["a property"], hint=f"leave the braces away: {variable.text}: {type_name.text}")
+            raise cursor.refusal(["a property"], hint=f"remove the braces: {variable.text}: {type_name.text}")
         while not cursor.at_sign("}"):
             pairs.append(parse_pair(cursor))
             if not cursor.take_sign(","):

@@ -65,7 +65,9 @@ def parse_operand(cursor: Cursor) -> Operand:
         cursor.advance()
         if cursor.at_sign("."):
             raise SyntaxRefusalError(
-                "a property cannot stand here", cursor.here, "give a literal, a parameter or now(); compare in a clause"
+                "a property is not allowed here",
+                cursor.here,
+                "give a literal, a parameter or now(); compare in a clause",
             )
         return Var(token.text[1:], Extent(token.start, token.end))
     if cursor.at_call("now"):
@@ -123,7 +125,7 @@ def _parse_list(cursor: Cursor) -> ListLit:
         if not cursor.take_sign(","):
             break
         if cursor.at_sign("]"):
-            raise cursor.refusal(["a literal"], hint="a list has no comma at its end")
+            raise cursor.refusal(["a literal"], hint="remove the comma at the end of the list")
     cursor.expect_sign("]", "',' or ']'")
     cursor.depth -= 1
     return ListLit(tuple(items))

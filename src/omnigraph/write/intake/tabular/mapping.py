@@ -78,8 +78,8 @@ class MappingSet:
             if found is not None:
                 return TypeMapping(found)
         raise InvalidMapping(
-            f"nothing says which type the rows of '{path}' are",
-            "name it with `type` (--type), give a mapping, or name the file or its folder after the type",
+            f"the type of the rows of '{path}' is unknown",
+            "pass `type` (--type) or a mapping, or name the file or its folder after the type",
         )
 
 
@@ -88,20 +88,20 @@ def read_mappings(document: object, catalog: Catalog, *, type_name: str | None =
     if document is None:
         return MappingSet(catalog, None if type_name is None else TypeMapping(_entity(catalog, type_name)))
     if not isinstance(document, dict):
-        raise InvalidMapping(f"a mapping is one object, got {type(document).__name__}")
+        raise InvalidMapping(f"a mapping must be one object, not {type(document).__name__}")
     if "sources" not in document:
         return MappingSet(catalog, _type_mapping(document, catalog, type_name))
     _refuse_unknown(document, ("sources",), "a mapping of several sources")
     sources = document["sources"]
     if not isinstance(sources, dict) or type_name is not None:
-        raise InvalidMapping("'sources' is an object of file patterns, and each names its own type")
+        raise InvalidMapping("'sources' must be an object of file patterns, each with its own type")
     each = tuple((str(pattern), _type_mapping(inner, catalog, None)) for pattern, inner in sources.items())
     return MappingSet(catalog, by_pattern=each)
 
 
 def _type_mapping(document: object, catalog: Catalog, type_name: str | None) -> TypeMapping:
     if not isinstance(document, dict):
-        raise InvalidMapping(f"a mapping is one object, got {type(document).__name__}")
+        raise InvalidMapping(f"a mapping must be one object, not {type(document).__name__}")
     _refuse_unknown(document, _MEMBERS, "a mapping")
     entity = _entity_of(document, catalog, type_name)
     columns = _texts(document, "columns")
@@ -120,10 +120,10 @@ def _type_mapping(document: object, catalog: Catalog, type_name: str | None) -> 
             raise InvalidMapping(f"'{word}' names a column" + (" or the columns of a key" if word in _ENDS else ""))
     empty = document.get("empty", "null")
     if empty not in ("null", "absent"):
-        raise InvalidMapping(f'\'empty\' is "null" or "absent", got {empty!r}')
+        raise InvalidMapping(f'\'empty\' must be "null" or "absent", not {empty!r}')
     constants = document.get("constants", {})
     if not isinstance(constants, dict):
-        raise InvalidMapping("'constants' is an object: property → value")
+        raise InvalidMapping("'constants' must be an object: property → value")
     mapping = TypeMapping(
         entity, targets, ends, dict(constants), frozenset(ignored), empty, frozenset(_list(document, "nulls"))
     )
@@ -142,7 +142,7 @@ def with_type(mappings: MappingSet, entity: NodeType | EdgeType) -> MappingSet:
 
 def _entity_of(document: Mapping[str, Any], catalog: Catalog, type_name: str | None) -> NodeType | EdgeType:
     if "type" in document and "edge" in document:
-        raise InvalidMapping("a mapping has one of 'type' and 'edge'")
+        raise InvalidMapping("a mapping has exactly one of 'type' and 'edge'")
     if "edge" in document:
         edge = catalog.edge_word(str(document["edge"]))
         if edge is None:
@@ -153,9 +153,9 @@ def _entity_of(document: Mapping[str, Any], catalog: Catalog, type_name: str | N
     elif type_name is not None:
         return _entity(catalog, type_name)
     else:
-        raise InvalidMapping("nothing names the type", "add a member 'type' (a node type) or 'edge' (an edge type)")
+        raise InvalidMapping("the type is missing", "add a member 'type' (a node type) or 'edge' (an edge type)")
     if type_name is not None and _entity(catalog, type_name) != found:
-        raise InvalidMapping(f"it is for {found.name}, but the type asked for is {type_name}")
+        raise InvalidMapping(f"it is for {found.name}, but `type` is {type_name}")
     return found
 
 
@@ -196,14 +196,14 @@ def _refuse_unknown(document: Mapping[str, Any], known: Sequence[str], what: str
 def _texts(document: Mapping[str, Any], member: str) -> dict[str, str | None]:
     found = document.get(member, {})
     if not isinstance(found, dict) or not all(value is None or isinstance(value, str) for value in found.values()):
-        raise InvalidMapping(f"'{member}' is an object: source column → property, or null to leave it out")
+        raise InvalidMapping(f"'{member}' must be an object: source column → property, or null to leave it out")
     return {str(name): value for name, value in found.items()}
 
 
 def _list(document: Mapping[str, Any], member: str) -> list[str]:
     found = document.get(member, [])
     if not isinstance(found, list) or not all(isinstance(value, str) for value in found):
-        raise InvalidMapping(f"'{member}' is a list of texts")
+        raise InvalidMapping(f"'{member}' must be a list of texts")
     return found
 
 
@@ -217,14 +217,14 @@ def _check_targets(mapping: TypeMapping, catalog: Catalog) -> None:
             hint = f"did you mean '{near[0]}'?" if near else None
             raise InvalidMapping(f"{entity.name} has no property '{target}'", hint)
         if target in seen:
-            raise InvalidMapping(f"'{target}' is filled twice" + (f", also by '{source}'" if source else ""))
+            raise InvalidMapping(f"'{target}' is mapped twice" + (f", also by '{source}'" if source else ""))
         seen.add(target)
     if mapping.ends and not isinstance(entity, EdgeType):
         raise InvalidMapping(f"{entity.name} is a node type: it has no 'from' and 'to'")
     for name, value in mapping.constants.items():
         prop = entity.property(name)
         if prop is None and not isinstance(value, str):
-            raise InvalidMapping(f"the constant of '{name}' is a text")
+            raise InvalidMapping(f"the constant of '{name}' must be a text")
         if prop is not None:
             try:
                 coerce_json(value, prop.type, f"{entity.name}.{name}")

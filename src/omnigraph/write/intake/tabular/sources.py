@@ -41,7 +41,7 @@ def source_files(paths: Iterable[str | Path], file_format: str) -> list[SourceFi
 def check_options(file_format: str, options: Mapping[str, str]) -> None:
     if file_format not in FORMATS:
         raise BadRequest(
-            f"'{file_format}' is no format of tables that is read here", f"these are: {', '.join(FORMATS)}"
+            f"unknown table format '{file_format}'", f"the formats are {', '.join(FORMATS)}"
         )
     for name in options:
         if name not in _OPTIONS[file_format]:
@@ -67,10 +67,10 @@ def dialect(path: str, options: Mapping[str, str]) -> Dialect:
     quote = options.get("quote", '"')
     for name, text in (("delimiter", delimiter), ("quote", quote)):
         if len(text) != 1 or text in "\r\n" or not text.isascii():
-            raise BadRequest(f"the option {name} is one ASCII character, got {text!r}")
+            raise BadRequest(f"the option {name} must be one ASCII character, not {text!r}")
     if options.get("header", "true") not in ("true", "false"):
-        raise BadRequest(f"the option header is true or false, got '{options['header']}'")
+        raise BadRequest(f"the option header must be true or false, not '{options['header']}'")
     named = options.get("names")
     if (options.get("header", "true") == "false") != (named is not None):
-        raise BadRequest("a file without a header needs the names of its columns", "header=false and names=a,b,c")
+        raise BadRequest("a file without a header needs the names of its columns", "pass header=false and names=a,b,c")
     return Dialect(delimiter, quote, None if named is None else tuple(named.split(",")))
