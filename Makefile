@@ -4,7 +4,7 @@ RUN := .venv/bin/python
 TESTS ?= tests
 WORKERS ?= 2
 
-.PHONY: demo test fuzz soak soak-queries soak-faults check format bench lock setup clean
+.PHONY: demo test test-quick fuzz soak soak-tests soak-queries soak-faults check format bench lock setup clean
 
 setup:
 	@$(PYTHON) tools/bootstrap.py
@@ -12,8 +12,11 @@ setup:
 demo: setup  ## the main job, end to end
 	@$(RUN) -m demo
 
-test: setup  ## every test
+test: setup  ## every test, at most 15 minutes on 2 cores
 	@$(RUN) -m pytest $(TESTS) -n $(WORKERS) --dist worksteal -q
+
+test-quick: setup  ## something of every room, at most 2 minutes: what tests/quick.txt lists
+	@$(RUN) -m pytest @tests/quick.txt -n $(WORKERS) --dist worksteal -q
 
 fuzz: setup  ## new random programs for both languages, one minute
 	@$(RUN) tools/fuzz.py --seconds 60
@@ -21,6 +24,9 @@ fuzz: setup  ## new random programs for both languages, one minute
 soak: setup  ## random histories of a graph against its model: of many processes, then of one until you stop it
 	@PYTHONPATH=tests $(RUN) -m company.soak
 	@HYPOTHESIS_PROFILE=soak $(RUN) -m pytest tests/write/test_model.py -q --timeout 0
+
+soak-tests: setup  ## every test at its full size, with many more processes, commits and random cases
+	@OMNIGRAPH_TEST_SIZE=full $(RUN) -m pytest $(TESTS) -n $(WORKERS) --dist worksteal -q --timeout 1800
 
 soak-queries: setup  ## random queries over random graphs against the oracle, until you stop it
 	@PYTHONPATH=tests $(RUN) -m query.differential.soak

@@ -38,7 +38,7 @@ def java_missing() -> str | None:
         require_java()
     except JavaMissing as missing:
         packages = "openjdk-17-jre-headless (Debian, Ubuntu) or openjdk@17 (Homebrew)"
-        return f"{missing.message}; install {packages}, or set JAVA_HOME"
+        return f"{missing.sentence()}; install {packages}, or set JAVA_HOME"
     return None
 
 

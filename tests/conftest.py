@@ -25,6 +25,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "suite"))
 
 # Every session that tests start: quick to be there rather than fast in the long run.
 os.environ.setdefault("OMNIGRAPH_SPARK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+WARM_DAEMON = "support.servers.spark_daemon"
 
 
 @pytest.fixture(scope="session")
@@ -64,7 +65,12 @@ def spark_session() -> Iterator[SparkSession]:
     """One JVM per test process, started when the first test asks for it: small, and quick rather than fast."""
     from omnigraph.pipeline.spark.spark_session import session, stop_session
 
-    started = session("local[2]")
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("PYSPARK_SUBMIT_ARGS", f"--conf spark.python.daemon.module={WARM_DAEMON} pyspark-shell")
+        environment.setenv(
+            "PYTHONPATH", os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])
+        )
+        started = session("local[2]")
     started.conf.set("spark.sql.shuffle.partitions", "2")
     started.conf.set("spark.sql.adaptive.enabled", "false")
     yield started

@@ -16,6 +16,7 @@ from omnigraph.storage.indexes.builds import existing_indexes
 from omnigraph.storage.predicates import to_sql
 from omnigraph.write.upkeep.indexing import SUBSTRING_ROWS_VARIABLE
 from support.graphs.searchable import Documents
+from support.size import sized
 
 FIND = "query q($p: String?) { match { $d: Doc  $d.title contains $p } return { $d.slug } }"
 MISS = "query q($p: String?) { match { $d: Doc  not { $d.title contains $p } } return { $d.slug } }"
@@ -43,7 +44,7 @@ def uses_index(documents: Documents, part: str) -> bool:
     return "ScalarIndexQuery" in scanner.explain_plan()
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(sized(4, 8)))
 def test_answers_are_those_of_the_texts_themselves(tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)
     texts: dict[str, str | None] = {f"s{n}": title(chance) for n in range(40)}

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from query.differential.trials import run_trials
+from support.size import sized
 
-GRAPHS, QUERIES = 40, 60
+GRAPHS, QUERIES = sized(20, 40), 60
 
 
 @pytest.mark.parametrize("seed", range(GRAPHS))

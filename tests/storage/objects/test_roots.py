@@ -50,7 +50,7 @@ def test_an_address_is_normalised_to_one_root(address: str, uri: str, kind: str)
 def test_an_address_that_is_not_storage_is_refused(address: str) -> None:
     with pytest.raises(InvalidRoot) as refused:
         parse_root(address, {})
-    assert "\n" not in str(refused.value)
+    assert "\n" not in refused.value.sentence()
 
 
 def test_the_s3_variables_reach_the_client_and_an_http_endpoint_allows_http() -> None:

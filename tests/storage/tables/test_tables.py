@@ -254,7 +254,7 @@ def _fails_cleanly(uri: str, operation: str, pin: TablePin) -> bool:
     try:
         OPERATIONS[operation](fresh, pin)
     except OmniGraphError as error:
-        sentence = str(error)
+        sentence = error.sentence()
         assert "\n" not in sentence
         assert ".rs:" not in sentence
         return True
