@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from omnigraph.history.diff.entity_changes import ChangeFilter as ChangeFilter
     from omnigraph.history.diff.entity_changes import EntityChange as EntityChange
     from omnigraph.history.diff.entity_changes import change_filter as change_filter
+    from omnigraph.history.diff.entity_changes import type_id as type_id
     from omnigraph.history.diff.images import Endpoints as Endpoints
     from omnigraph.history.diff.images import Image as Image
     from omnigraph.history.diff.images import read_images as read_images
@@ -22,10 +23,14 @@ if TYPE_CHECKING:
     from omnigraph.history.diff.row_diff import rows_side_by_side as rows_side_by_side
     from omnigraph.history.diff.row_diff import table_changes as table_changes
     from omnigraph.history.diff.side import TableSide as TableSide
+    from omnigraph.history.diff.side import is_blob as is_blob
+    from omnigraph.history.diff.snapshot_diff import ComparedTable as ComparedTable
     from omnigraph.history.diff.snapshot_diff import Diff as Diff
     from omnigraph.history.diff.snapshot_diff import DiffStats as DiffStats
     from omnigraph.history.diff.snapshot_diff import TypeStats as TypeStats
+    from omnigraph.history.diff.snapshot_diff import compared_tables as compared_tables
     from omnigraph.history.diff.snapshot_diff import diff_snapshots as diff_snapshots
+    from omnigraph.history.diff.snapshot_diff import changes_with_images as changes_with_images
     from omnigraph.history.diff.snapshot_diff import is_same_pin as is_same_pin
     from omnigraph.history.diff.snapshot_diff import table_side as table_side
 else:
@@ -37,6 +42,7 @@ else:
                 "ChangeFilter",
                 "EntityChange",
                 "change_filter",
+                "type_id",
             ),
             "images": (
                 "Endpoints",
@@ -44,9 +50,12 @@ else:
                 "read_images",
             ),
             "snapshot_diff": (
+                "ComparedTable",
                 "Diff",
                 "DiffStats",
                 "TypeStats",
+                "changes_with_images",
+                "compared_tables",
                 "diff_snapshots",
                 "is_same_pin",
                 "table_side",
@@ -60,6 +69,9 @@ else:
                 "rows_side_by_side",
                 "table_changes",
             ),
-            "side": ("TableSide",),
+            "side": (
+                "TableSide",
+                "is_blob",
+            ),
         },
     )

@@ -87,7 +87,7 @@ def _sorted_candidates(
 ) -> tuple[Iterator[pa.RecordBatch], Iterator[pa.RecordBatch]]:
     if before is not None and after is not None:
         shared = shared_version(before.storage.lineages, before.pin, after.pin)
-        gone, come = candidate_rows(before.table, after.table, shared)
+        gone, come = candidate_rows(before.table, after.table, shared, after.read_object)
         left = read_candidates(before.table, gone, before.light)
         right = read_candidates(after.table, come, after.light)
         return sort_by_id(left), sort_by_id(right)

@@ -33,6 +33,11 @@ class TableSide:
         self.table: Table = storage.tables.open(pin)
         self._snapshot = snapshot
 
+    def read_object(self, path: str) -> bytes | None:
+        """A small file of the graph."""
+        found = self.storage.objects.read(path)
+        return None if found is None else found.data
+
     @cached_property
     def nothing_is_null(self) -> bool:
         """How to read a blob of no bytes: see `blob_cells`."""

@@ -22,7 +22,7 @@ from omnigraph.history.diff.row_diff import CHANGES, ChangedRows, table_changes
 from omnigraph.history.diff.side import TableSide
 from omnigraph.history.snapshots import Snapshot
 from omnigraph.model.errors import Json
-from omnigraph.model.identifiers import MAIN, TableKey
+from omnigraph.model.identifiers import TableKey
 from omnigraph.model.late_dataclass import dataclass
 from omnigraph.storage import GraphStorage
 from omnigraph.storage.manifest import TablePin
@@ -108,7 +108,7 @@ class Diff:
     def __iter__(self) -> Iterator[EntityChange]:
         for table in self.tables():
             for rows in table.changes(self._wanted):
-                yield from self._entities(table, rows)
+                yield from changes_with_images(table, rows, type_id(self._genesis, table.key))
 
     def __repr__(self) -> str:
         return f"Diff({self.before.commit_id!r}, {self.after.commit_id!r})"
@@ -173,16 +173,7 @@ class Diff:
 
     @cached_property
     def _genesis(self) -> str:
-        return self._storage.manifest.load(MAIN).state.genesis or ""
-
-    def _entities(self, table: ComparedTable, rows: ChangedRows) -> Iterator[EntityChange]:
-        key, opaque = table.key, type_id(self._genesis, table.key)
-        for start in range(0, len(rows), IMAGE_ROWS):
-            part = rows.filter(_window(len(rows), start))
-            before, after = images_of(table.before, part.before), images_of(table.after, part.after)
-            facts = zip(part.ids.to_pylist(), part.ops.tolist(), before, after, strict=True)
-            for entity_id, op, old, new in facts:
-                yield EntityChange(key.kind, key.type_name, opaque, entity_id, op_name(op), old, new)
+        return self._storage.manifest.genesis
 
 
 def diff_snapshots(
@@ -201,6 +192,19 @@ def compared_tables(
         one, other = old.get(key), new.get(key)
         if (wanted is None or wanted.wants_table(key)) and not is_same_pin(one, other):
             yield ComparedTable(key, table_side(storage, one, before), table_side(storage, other, after))
+
+
+def changes_with_images(
+    table: ComparedTable, rows: ChangedRows, opaque: str, *, at_a_time: int = IMAGE_ROWS
+) -> Iterator[EntityChange]:
+    """Changed rows with their images. `opaque` is the id of the type; so many images are held at a time."""
+    key = table.key
+    for start in range(0, len(rows), at_a_time):
+        part = rows.filter(_window(len(rows), start, at_a_time))
+        before, after = images_of(table.before, part.before), images_of(table.after, part.after)
+        facts = zip(part.ids.to_pylist(), part.ops.tolist(), before, after, strict=True)
+        for entity_id, op, old, new in facts:
+            yield EntityChange(key.kind, key.type_name, opaque, entity_id, op_name(op), old, new)
 
 
 def table_side(storage: GraphStorage, pin: TablePin | None, snapshot: Snapshot) -> TableSide | None:
@@ -233,6 +237,6 @@ def is_same_pin(one: TablePin | None, other: TablePin | None) -> bool:
     return one.lineage is None or (one.incarnation is not None and one.incarnation == other.incarnation)
 
 
-def _window(count: int, start: int) -> npt.NDArray[np.bool_]:
+def _window(count: int, start: int, size: int) -> npt.NDArray[np.bool_]:
     places = np.arange(count)
-    return np.asarray((places >= start) & (places < start + IMAGE_ROWS), np.bool_)
+    return np.asarray((places >= start) & (places < start + size), np.bool_)

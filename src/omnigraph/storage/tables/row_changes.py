@@ -1,12 +1,14 @@
 """Row changes: which rows of two versions of a table may differ, and those rows, without reading the rest.
 
-First by fragments (see `fragments`). A compaction rewrites fragments without changing rows: there the stable row id and
-the version that last updated a row tell it from one that changed, if both versions descend from a common one.
+Versions that share ancestry share data files. Equal files with equal deletion vectors hold equal rows and are not
+looked at. Where only the vectors differ, the rows that one of them names are the difference. A compaction rewrites
+files without changing rows: there the stable row id, and the version that last updated the row, tell it from a change.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,7 @@ import pyarrow as pa
 from omnigraph.model.late_dataclass import dataclass
 from omnigraph.storage.lance import translated
 from omnigraph.storage.manifest import TablePin
+from omnigraph.storage.tables.deletion_vectors import ReadObject, deleted_offsets
 from omnigraph.storage.tables.fragments import FragmentState, RowIds, fragment_states
 from omnigraph.storage.tables.lineages import Lineages
 from omnigraph.storage.tables.table import Table
@@ -24,60 +27,62 @@ TAKE_ROWS = 8192
 SCAN_IF_ONE_OF = 4
 """Fragments are scanned when at least every fourth of their rows is wanted; otherwise the rows are taken one by one."""
 
-Versions = npt.NDArray[np.uint64]
+Addresses = npt.NDArray[np.uint64]
+_OFFSET, _FRAGMENT = np.uint64(0xFFFFFFFF), np.uint64(32)
+_NOWHERE: Addresses = np.empty(0, np.uint64)
 
 
 @dataclass(frozen=True, slots=True)
 class CandidateRows:
     """Rows of one side that may differ from the other side."""
 
-    row_ids: RowIds
-    """Sorted."""
-    fragments: tuple[int, ...]
-    """Where they lie."""
-    fragment_rows: int
-    """How many rows these fragments have in all."""
+    fragments: tuple[FragmentState, ...] = ()
+    """All rows of these."""
+    addresses: Addresses = field(default_factory=lambda: _NOWHERE)
+    """And these rows: fragment and offset."""
 
     def __len__(self) -> int:
-        return len(self.row_ids)
+        return sum(state.rows for state in self.fragments) + len(self.addresses)
 
 
-def candidate_rows(before: Table, after: Table, shared_version: int | None) -> tuple[CandidateRows, CandidateRows]:
+def candidate_rows(
+    before: Table, after: Table, shared_version: int | None, read: ReadObject
+) -> tuple[CandidateRows, CandidateRows]:
     """The rows of each side that may differ. Up to `shared_version` both tables are one and the same.
 
     A row that was rewritten with equal values is among them; compare values to be exact.
     """
-    old = {state.files: state for state in fragment_states(before)}
-    new = {state.files: state for state in fragment_states(after)}
-    left = [state for files, state in old.items() if files not in new or new[files].deletions != state.deletions]
-    right = [state for files, state in new.items() if files not in old or old[files].deletions != state.deletions]
-    both = bool(left) and bool(right)
-    with_versions = both and shared_version is not None
-    gone, come = _rows_in(before, left, with_versions), _rows_in(after, right, with_versions)
-    if both:
-        same = _same_rows(gone, come, old, new, shared_version)
-        gone, come = _without(gone, same), _without(come, same)
-    return _candidates(left, gone), _candidates(right, come)
+    old, new = ({(state.number, state.files): state for state in fragment_states(table)} for table in (before, after))
+    thinned = [name for name, state in old.items() if name in new and new[name].deletions != state.deletions]
+    gone, come = _by_deletions(before, after, [old[name] for name in thinned], read)
+    left = tuple(state for name, state in old.items() if name not in new)
+    right = tuple(state for name, state in new.items() if name not in old)
+    if shared_version is None or not left or not right:
+        return CandidateRows(left, gone), CandidateRows(right, come)
+    was, now = _not_the_same(before, left, after, right, shared_version)
+    return CandidateRows((), np.concatenate([gone, was])), CandidateRows((), np.concatenate([come, now]))
 
 
 def all_rows(table: Table) -> CandidateRows:
     """Every row: the other side does not have the table."""
-    states = list(fragment_states(table))
-    return _candidates(states, _rows_in(table, states, False))
+    return CandidateRows(fragment_states(table))
 
 
 def read_candidates(table: Table, rows: CandidateRows, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
     """The columns of these rows and their `_rowid`, batch by batch, in no particular order."""
-    if len(rows) * SCAN_IF_ONE_OF < rows.fragment_rows:
-        for start in range(0, len(rows), TAKE_ROWS):
-            yield from take_with_row_ids(table, rows.row_ids[start : start + TAKE_ROWS], columns).to_batches()
+    if rows.fragments:
+        yield from _scan(table, rows.fragments, [*columns, "_rowid"])
+    if not len(rows.addresses):
         return
-    whole = len(rows) == rows.fragment_rows
-    with translated(table.uri):
-        chosen = [table.handle.get_fragment(number) for number in rows.fragments]
-        scanner = table.handle.scanner(columns=[*columns, "_rowid"], fragments=chosen, batch_size=TAKE_ROWS)
-        for batch in scanner.to_batches():
-            yield batch if whole else batch.filter(pa.array(np.isin(batch.column("_rowid").to_numpy(), rows.row_ids)))
+    touched = set(_distinct(rows.addresses >> _FRAGMENT))
+    states = [state for state in fragment_states(table) if state.number in touched]
+    if len(rows.addresses) * SCAN_IF_ONE_OF < sum(state.rows for state in states):
+        for start in range(0, len(rows.addresses), TAKE_ROWS):
+            yield from _at(table, rows.addresses[start : start + TAKE_ROWS], [*columns, "_rowid"])
+        return
+    for batch in _scan(table, states, [*columns, "_rowid", "_rowaddr"]):
+        wanted = np.isin(batch.column("_rowaddr").to_numpy(), rows.addresses)
+        yield batch.filter(pa.array(wanted)).select([*columns, "_rowid"])
 
 
 def take_with_row_ids(table: Table, row_ids: RowIds, columns: Sequence[str]) -> pa.Table:
@@ -97,16 +102,6 @@ def shared_version(lineages: Lineages, one: TablePin, other: TablePin) -> int | 
     return None
 
 
-# --- parts ------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class _Rows:
-    row_ids: RowIds
-    fragments: npt.NDArray[np.uint32]
-    updated_at: Versions | None
-
-
 def _descent(lineages: Lineages, pin: TablePin) -> Iterator[tuple[str | None, int]]:
     """The lineages that a pin descends from, nearest first, each with the version up to which it does."""
     lineage, version = pin.lineage, pin.version
@@ -120,17 +115,54 @@ def _descent(lineages: Lineages, pin: TablePin) -> Iterator[tuple[str | None, in
         yield lineage, version
 
 
-def _rows_in(table: Table, states: Sequence[FragmentState], with_versions: bool) -> _Rows:
-    if not states:
-        return _Rows(np.empty(0, np.uint64), np.empty(0, np.uint32), None)
-    columns = ["_rowid", "_rowaddr", *(["_row_last_updated_at_version"] if with_versions else [])]
-    with translated(table.uri):
-        chosen = [table.handle.get_fragment(state.number) for state in states]
-        found = table.handle.scanner(columns=columns, fragments=chosen).to_table()
-    row_ids = _numbers(found, "_rowid")
-    order = np.argsort(row_ids, kind="stable")
-    updated = _numbers(found, "_row_last_updated_at_version")[order] if with_versions else None
-    return _Rows(row_ids[order], (_numbers(found, "_rowaddr")[order] >> np.uint64(32)).astype(np.uint32), updated)
+# --- fragments that both sides have -----------------------------------------------------------------------
+
+
+def _by_deletions(
+    before: Table, after: Table, states: Sequence[FragmentState], read: ReadObject
+) -> tuple[Addresses, Addresses]:
+    """The rows of fragments that are deleted on one side alone: those that went, and those that came back."""
+    gone, come = [_NOWHERE], [_NOWHERE]
+    for state in states:
+        old, new = deleted_offsets(before, state.number, read), deleted_offsets(after, state.number, read)
+        if old is None or new is None:
+            one, other = _offsets(before, state), _offsets(after, state)
+            gone.append(_addresses(state, np.setdiff1d(one, other)))
+            come.append(_addresses(state, np.setdiff1d(other, one)))
+        else:
+            gone.append(_addresses(state, np.setdiff1d(new, old)))
+            come.append(_addresses(state, np.setdiff1d(old, new)))
+    return np.concatenate(gone), np.concatenate(come)
+
+
+def _offsets(table: Table, state: FragmentState) -> npt.NDArray[np.uint32]:
+    """The offsets of the rows that are there, from the rows themselves."""
+    batches = [batch.column("_rowaddr").to_numpy() for batch in _scan(table, [state], ["_rowaddr"])]
+    found = np.concatenate([_NOWHERE, *batches]) & _OFFSET
+    return found.astype(np.uint32)
+
+
+def _addresses(state: FragmentState, offsets: npt.NDArray[np.uint32]) -> Addresses:
+    return (np.uint64(state.number) << _FRAGMENT) | offsets.astype(np.uint64)
+
+
+# --- fragments that were written again --------------------------------------------------------------------
+
+
+def _not_the_same(
+    before: Table, left: Sequence[FragmentState], after: Table, right: Sequence[FragmentState], shared: int
+) -> tuple[Addresses, Addresses]:
+    """The rows of rewritten fragments without those that are on both sides and older than what both share."""
+    columns = ["_rowid", "_rowaddr", "_row_last_updated_at_version"]
+    old, new = (
+        pa.Table.from_batches(_scan(table, states, columns)) for table, states in ((before, left), (after, right))
+    )
+    was, now = (_numbers(rows, "_rowid")[_numbers(rows, columns[2]) <= shared] for rows in (old, new))
+    same = np.intersect1d(was, now, assume_unique=True)
+    gone, come = (
+        _numbers(rows, "_rowaddr")[~np.isin(_numbers(rows, "_rowid"), same, assume_unique=True)] for rows in (old, new)
+    )
+    return gone, come
 
 
 def _numbers(table: pa.Table, name: str) -> npt.NDArray[np.uint64]:
@@ -138,36 +170,23 @@ def _numbers(table: pa.Table, name: str) -> npt.NDArray[np.uint64]:
     return np.asarray(values, np.uint64)
 
 
-def _same_rows(
-    gone: _Rows, come: _Rows, old: dict[Any, FragmentState], new: dict[Any, FragmentState], shared: int | None
-) -> RowIds:
-    """The row ids that stand for the same row on both sides: still in the same file, or not updated since."""
-    ids, left, right = np.intersect1d(gone.row_ids, come.row_ids, assume_unique=True, return_indices=True)
-    kept = _fragment_names(old, gone.fragments[left]) == _fragment_names(new, come.fragments[right], old)
-    if shared is not None and gone.updated_at is not None and come.updated_at is not None:
-        kept |= (gone.updated_at[left] <= shared) & (come.updated_at[right] <= shared)
-    same: RowIds = ids[kept]
-    return same
+# --- reading ----------------------------------------------------------------------------------------------
 
 
-def _fragment_names(
-    own: dict[Any, FragmentState], numbers: npt.NDArray[np.uint32], of: dict[Any, FragmentState] | None = None
-) -> npt.NDArray[np.int64]:
-    """Per row its fragment as a number that means the same files on both sides; -2 for files of one side alone."""
-    names = {
-        state.number: (state.number if of is None else of[files].number if files in of else -2)
-        for files, state in own.items()
-    }
-    present, place = np.unique(numbers, return_inverse=True)
-    return np.array([names[int(number)] for number in present], np.int64)[place]
+def _scan(table: Table, states: Sequence[FragmentState], columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    with translated(table.uri):
+        chosen = [table.handle.get_fragment(state.number) for state in states]
+        yield from table.handle.scanner(columns=list(columns), fragments=chosen, batch_size=TAKE_ROWS).to_batches()
 
 
-def _without(rows: _Rows, same: RowIds) -> _Rows:
-    keep = ~np.isin(rows.row_ids, same, assume_unique=True)
-    return _Rows(rows.row_ids[keep], rows.fragments[keep], None)
+def _at(table: Table, addresses: Addresses, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """Rows by their addresses: Lance takes them without scanning."""
+    listed = ",".join(map(str, addresses.tolist()))
+    with translated(table.uri):
+        yield from table.handle.scanner(columns=list(columns), filter=f"_rowaddr in ({listed})").to_batches()
 
 
-def _candidates(states: Sequence[FragmentState], rows: _Rows) -> CandidateRows:
-    touched = set(np.unique(rows.fragments).tolist())
-    counts = [state.rows for state in states if state.number in touched]
-    return CandidateRows(rows.row_ids, tuple(sorted(touched)), sum(counts))
+def _distinct(numbers: Addresses) -> list[int]:
+    """The numbers of a column that has long runs of equal ones."""
+    starts = np.concatenate([[0], np.flatnonzero(numbers[1:] != numbers[:-1]) + 1])
+    return sorted(set(numbers[starts].tolist()))
