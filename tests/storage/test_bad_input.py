@@ -13,7 +13,9 @@ from pathlib import Path
 
 import lance
 import pytest
+from click.testing import CliRunner
 
+from omnigraph.cli.root import root
 from omnigraph.graph import Graph
 from support.processes.writers import SCHEMA
 
@@ -23,6 +25,13 @@ Damage = Callable[[Path], None]
 def omnigraph(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "omnigraph.cli", *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ | environment)
+
+
+def omnigraph_here(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """The same in this process, without the start of one: for all but one command of a case."""
+    done = CliRunner().invoke(root, arguments, prog_name="omnigraph")
+    assert done.exception is None or isinstance(done.exception, SystemExit)
+    return subprocess.CompletedProcess(arguments, done.exit_code, done.stdout, done.stderr)
 
 
 def stamp(value: str) -> Damage:
@@ -80,13 +89,16 @@ def test_a_graph_that_cannot_be_opened_is_refused_and_left_alone(
     Graph.init(str(path), SCHEMA)
     damage(path)
     before = _bytes(tmp_path)
-    for arguments in (["snapshot", str(path)], ["branch", "create", "b", "--uri", str(path)]):
-        plain = omnigraph(*arguments)
+    for run, arguments in (
+        (omnigraph, ["snapshot", str(path)]),
+        (omnigraph_here, ["branch", "create", "b", "--uri", str(path)]),
+    ):
+        plain = run(*arguments)
         assert plain.returncode == 1
         assert plain.stdout == ""
         assert "Traceback" not in plain.stderr
         assert advice in plain.stderr
-        answer = json.loads(omnigraph(*arguments, "--json").stdout)["error"]
+        answer = json.loads(omnigraph_here(*arguments, "--json").stdout)["error"]
         assert answer["code"] == code
         assert "\n" not in answer["message"]
     assert _bytes(tmp_path) == before
@@ -105,7 +117,7 @@ def test_tx_B05_a_bad_branch_name_is_refused_before_anything_appears(tmp_path: P
     path = tmp_path / "g"
     Graph.init(str(path), SCHEMA)
     before = _bytes(tmp_path)
-    answer = omnigraph("branch", "create", name, "--uri", str(path), "--json")
+    answer = omnigraph_here("branch", "create", name, "--uri", str(path), "--json")
     assert answer.returncode == 1
     assert json.loads(answer.stdout)["error"]["code"] == "invalid_branch_name"
     assert _bytes(tmp_path) == before
@@ -131,8 +143,11 @@ def test_an_unreachable_s3_endpoint_is_one_clear_error(tmp_path: Path) -> None:
 
 _AS_NOBODY = """
 import os, sys
-import omnigraph.cli.main, omnigraph.graph, omnigraph.write, omnigraph.cli.inputs.schema_files
+import omnigraph.cli.main, omnigraph.cli.root, omnigraph.graph, omnigraph.write, omnigraph.cli.inputs.schema_files
 import omnigraph.cli.commands.branch, omnigraph.cli.commands.init
+from click.testing import CliRunner
+rehearsed = ["branch", "create", "b", "--uri", os.devnull + "/no-graph", "--json"]
+CliRunner().invoke(omnigraph.cli.root.root, rehearsed)  # imports what a refusal needs
 if os.geteuid() == 0:
     os.setgroups([]); os.setgid(65534); os.setuid(65534)
 sys.argv = ["omnigraph", *sys.argv[1:]]
