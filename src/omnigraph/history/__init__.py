@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 from omnigraph.model.late_names import late_names
 
 if TYPE_CHECKING:
+    from omnigraph.history.branches import BranchIsTagged as BranchIsTagged
     from omnigraph.history.branches import branch_list as branch_list
     from omnigraph.history.branches import create_branch as create_branch
+    from omnigraph.history.branches import create_branch_from as create_branch_from
     from omnigraph.history.branches import delete_branch as delete_branch
     from omnigraph.history.commit_graph import AheadBehind as AheadBehind
     from omnigraph.history.commit_graph import CommitGraph as CommitGraph
@@ -16,17 +18,33 @@ if TYPE_CHECKING:
     from omnigraph.history.commits import commit_list as commit_list
     from omnigraph.history.commits import find_commit as find_commit
     from omnigraph.history.commits import snapshot_at as snapshot_at
+    from omnigraph.history.entity_lookup import PastEntity as PastEntity
+    from omnigraph.history.entity_lookup import entity_at as entity_at
     from omnigraph.history.known_commits import KnownCommits as KnownCommits
+    from omnigraph.history.names import AmbiguousName as AmbiguousName
+    from omnigraph.history.names import InvalidTagName as InvalidTagName
+    from omnigraph.history.references import Reference as Reference
+    from omnigraph.history.references import TaggedCommitGone as TaggedCommitGone
+    from omnigraph.history.references import UnknownReference as UnknownReference
+    from omnigraph.history.references import resolve as resolve
     from omnigraph.history.snapshots import Snapshot as Snapshot
     from omnigraph.history.snapshots import current_snapshot as current_snapshot
     from omnigraph.history.snapshots import snapshot_of as snapshot_of
+    from omnigraph.history.tags import Tag as Tag
+    from omnigraph.history.tags import TagExists as TagExists
+    from omnigraph.history.tags import TagNotFound as TagNotFound
+    from omnigraph.history.tags import create_tag as create_tag
+    from omnigraph.history.tags import delete_tag as delete_tag
+    from omnigraph.history.tags import tag_list as tag_list
 else:
     __getattr__, __dir__ = late_names(
         __name__,
         {
             "branches": (
+                "BranchIsTagged",
                 "branch_list",
                 "create_branch",
+                "create_branch_from",
                 "delete_branch",
             ),
             "commits": (
@@ -39,11 +57,33 @@ else:
                 "AheadBehind",
                 "CommitGraph",
             ),
+            "entity_lookup": (
+                "PastEntity",
+                "entity_at",
+            ),
             "known_commits": ("KnownCommits",),
+            "names": (
+                "AmbiguousName",
+                "InvalidTagName",
+            ),
+            "references": (
+                "Reference",
+                "TaggedCommitGone",
+                "UnknownReference",
+                "resolve",
+            ),
             "snapshots": (
                 "Snapshot",
                 "current_snapshot",
                 "snapshot_of",
+            ),
+            "tags": (
+                "Tag",
+                "TagExists",
+                "TagNotFound",
+                "create_tag",
+                "delete_tag",
+                "tag_list",
             ),
         },
     )

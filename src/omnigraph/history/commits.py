@@ -41,14 +41,19 @@ def commit_as_of(storage: GraphStorage, branch: str, moment: str) -> GraphCommit
 
 def snapshot_at(storage: GraphStorage, commit: GraphCommit) -> Snapshot:
     """What the graph showed right after this commit."""
+    return snapshot_of(manifest_at(storage, commit))
+
+
+def manifest_at(storage: GraphStorage, commit: GraphCommit, older: LoadedManifest | None = None) -> LoadedManifest:
+    """The manifest as this commit published it. `older` is that of a commit before it: then less is read."""
     branch = commit.branch or MAIN
     for version in range(commit.version, commit.version + SEARCH_FORWARD_VERSIONS + 1):
         try:
-            loaded = storage.manifest.load_at(branch, version)
+            loaded = storage.manifest.load_at(branch, version, older)
         except HistoricalVersionReclaimed:
             break
         if _shows(loaded, commit):
-            return snapshot_of(loaded)
+            return loaded
     # Either its versions are gone, or the branch was deleted and made anew under the same name.
     raise HistoricalVersionReclaimed(f"commit {commit.commit_id} on branch {branch}", commit.version)
 

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from omnigraph.history.diff.snapshot_diff import Diff as Diff
     from omnigraph.history.diff.snapshot_diff import DiffStats as DiffStats
     from omnigraph.history.diff.snapshot_diff import TypeStats as TypeStats
+    from omnigraph.history.diff.snapshot_diff import changes_with_images as changes_with_images
     from omnigraph.history.diff.snapshot_diff import compared_tables as compared_tables
     from omnigraph.history.diff.snapshot_diff import diff_snapshots as diff_snapshots
-    from omnigraph.history.diff.snapshot_diff import changes_with_images as changes_with_images
     from omnigraph.history.diff.snapshot_diff import is_same_pin as is_same_pin
     from omnigraph.history.diff.snapshot_diff import table_side as table_side
 else:

@@ -7,7 +7,7 @@ leaves as soon as it is made.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from omnigraph.history.export.json_lines import Dates, LineWriter
@@ -15,6 +15,7 @@ from omnigraph.history.export.ordered_scan import RUN_BYTES, scan_by_id
 from omnigraph.history.snapshots import Snapshot
 from omnigraph.language.schema import Catalog, EdgeType, NodeType, Property
 from omnigraph.model.errors import Corrupt, TypeNotFound
+from omnigraph.model.identifiers import EntityKind
 from omnigraph.storage import MANIFEST, GraphStorage
 from omnigraph.storage.manifest import TablePin
 from omnigraph.storage.tables import Table, split_by_blob_bytes
@@ -39,11 +40,14 @@ def export_lines(
     catalog: Catalog,
     *,
     types: Sequence[str] | None = None,
+    kinds: Collection[EntityKind] | None = None,
     dates: Dates = "raw",
     run_bytes: int = RUN_BYTES,
 ) -> Iterator[bytes]:
     """The lines of a snapshot, each with its line end. A wrong type name is refused here, before the first line."""
     tables = exported_tables(snapshot, catalog, types)
+    if kinds is not None:
+        tables = [(entity, pin) for entity, pin in tables if entity.kind in kinds]
     return _lines(storage, tables, dates, run_bytes, nothing_is_null=has_foreign_commits(storage, snapshot))
 
 

@@ -156,14 +156,24 @@ class ManifestStore:
             self._forget_all()
         return self._keep(self._read(branch, identifier, newest, None if newest is None else warm))
 
-    def load_at(self, branch: str, version: int) -> LoadedManifest:
-        """A branch at an earlier version, as time travel needs it."""
+    def load_at(self, branch: str, version: int, older: LoadedManifest | None = None) -> LoadedManifest:
+        """A branch at an earlier version, as time travel needs it.
+
+        `older` is what it had before, on this branch or the one that it was cut from: then only newer rows are read.
+        """
         identifier = self.identifier(branch)
         with self._lock:
             warm = self._warm.get(branch)
         if warm is not None and warm.identifier == identifier and warm.version == version:
             return warm
-        return self._read(branch, identifier, version, None)
+        return self._read(branch, identifier, version, older, is_past=True)
+
+    @property
+    def genesis(self) -> str:
+        """The id of the graph's first commit. It is known once anything was loaded, and never changes."""
+        if self._genesis is None:
+            self.load(MAIN)
+        return self._genesis or ""
 
     def identifier(self, branch: str) -> BranchIdentifier:
         """The incarnation of a branch; refuses one that does not exist."""
@@ -325,12 +335,18 @@ class ManifestStore:
         self._handles.forget()
 
     def _read(
-        self, branch: str, identifier: BranchIdentifier, version: int | None, warm: LoadedManifest | None
+        self,
+        branch: str,
+        identifier: BranchIdentifier,
+        version: int | None,
+        warm: LoadedManifest | None,
+        *,
+        is_past: bool = False,
     ) -> LoadedManifest:
         if warm is None:
             self._require_known_files()
         handle, stamp = self._open(branch, version)
-        self._check_format(handle)
+        self._check_format(handle, is_past=is_past)
         fragments = {_fragment_name(fragment): fragment for fragment in handle.get_fragments()}
         warm = warm or self._akin(frozenset(fragments))
         seen = warm.fragments if warm is not None else frozenset()
@@ -380,8 +396,10 @@ class ManifestStore:
                 raise GraphNotFound(self._root.uri, _why_not_a_graph(self._objects)) from error
             raise Corrupt(self._root.join(path), "the branch has a ref but its versions are missing") from error
 
-    def _check_format(self, handle: Dataset) -> None:
+    def _check_format(self, handle: Dataset, *, is_past: bool) -> None:
         raw = (handle.schema.metadata or {}).get(STAMP_KEY.encode())
+        if raw is None and is_past:
+            return  # the Rust releases set the stamp after the first version; the newest one has been checked
         if raw is None:
             raise FormatTooOld(self._root.uri, 1, _RELEASES[1])
         try:

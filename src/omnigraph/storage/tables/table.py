@@ -268,6 +268,19 @@ class Tables:
             raise translate(error, uri) from error
         return Table(pin, shared, uri)
 
+    def require_there(self, pin: TablePin) -> None:
+        """Refuses a version that was removed, also if this process still has a handle of it."""
+        if self._versions.stamp(pin.path, pin.version) is not None:
+            return
+        self._still(pin)
+        try:  # a file of an older naming scheme has another name
+            self._handles.open_for_change(pin.path, pin.version)
+        except (OSError, ValueError, RuntimeError) as error:
+            uri = f"{self._root_uri}/{pin.path}"
+            if classify(error) is Fault.MISSING:
+                raise HistoricalVersionReclaimed(uri, pin.version) from error
+            raise translate(error, uri) from error
+
     def _still(self, pin: TablePin) -> None:
         if pin.incarnation is not None:
             self._require(pin.incarnation)
