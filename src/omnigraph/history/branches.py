@@ -9,12 +9,18 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
+from omnigraph.history.commits import snapshot_at
 from omnigraph.history.kept_commits import keep_commits
+from omnigraph.history.names import check_new_branch
+from omnigraph.history.references import Reference
+from omnigraph.history.tags import TagExists, find_tag, tag_list
 from omnigraph.model.errors import (
     BadRequest,
     BranchExists,
     BranchHasDependants,
     BranchNotFound,
+    Conflict,
+    Json,
     OmniGraphError,
     SchemaApplyInProgress,
 )
@@ -22,9 +28,9 @@ from omnigraph.model.identifiers import (
     MAIN,
     SCHEMA_APPLY_LOCK,
     branches_overlap,
-    check_new_branch_name,
     normalize_branch,
 )
+from omnigraph.model.late_dataclass import dataclass
 from omnigraph.storage import MANIFEST, GraphStorage, Point, reach
 from omnigraph.storage.leases import HeldLeases
 from omnigraph.storage.manifest import HeadIs, LoadedManifest
@@ -37,13 +43,50 @@ def branch_list(storage: GraphStorage) -> list[str]:
     return storage.manifest.branches()
 
 
+@dataclass(eq=False)
+class BranchIsTagged(Conflict):
+    """A branch whose commits have tags. They would be gone with it."""
+
+    branch: str
+    tags: tuple[str, ...]
+
+    def sentence(self) -> str:
+        word = "tag" if len(self.tags) == 1 else "tags"
+        return f"branch '{self.branch}' has commits with {word} {', '.join(self.tags)}"
+
+    @property
+    def hint(self) -> str | None:
+        return "delete the tags first, or move them to commits of another branch"
+
+    def details(self) -> dict[str, Json]:
+        return {"branch": self.branch, "tags": list(self.tags)}
+
+
 def create_branch(storage: GraphStorage, name: str, *, source: str = MAIN) -> HeadIs:
     """Makes a branch at the head of `source`; says which one it is. Costs the same whatever the size of the graph."""
+    source = normalize_branch(source)
+    return _create(storage, name, source, lambda: storage.manifest.load(source))
+
+
+def create_branch_from(storage: GraphStorage, name: str, reference: Reference) -> HeadIs:
+    """Makes a branch at the head of a branch, or at an earlier commit, whatever the reference names."""
+    if reference.kind == "branch":
+        return create_branch(storage, name, source=reference.name)
+    source = reference.commit.branch or MAIN
+
+    def at_commit() -> LoadedManifest:
+        return storage.manifest.load_at(source, snapshot_at(storage, reference.commit).version)
+
+    return _create(storage, name, source, at_commit)
+
+
+def _create(storage: GraphStorage, name: str, source: str, read_base: Callable[[], LoadedManifest]) -> HeadIs:
+    """Cuts a branch from a version of its source, which is read while nobody can delete it."""
     storage.require_writable()
-    name, source = check_new_branch_name(name), normalize_branch(source)
+    name = check_new_branch(name)
     with storage.leases.hold(source, name, graph=True) as held:
-        _refuse_overlap(storage, name)
-        base = storage.manifest.load(source)
+        _refuse_taken(storage, name)
+        base = read_base()
         storage.manifest.forget(name)
         held.check()
         storage.lineages.create(MANIFEST, name, None if source == MAIN else source, base.version)
@@ -67,6 +110,7 @@ def delete_branch(
         _refuse_schema_apply(storage.lineages.names(MANIFEST))
         loaded = storage.manifest.load(name)
         only_if(loaded)
+        _refuse_tagged(storage, loaded)
         locations = set(loaded.state.locations.values())
         forked = sorted(location for location in locations if storage.lineages.exists(location, name))
         _refuse_dependants(storage, name, forked=bool(forked))
@@ -80,12 +124,23 @@ def delete_branch(
             _delete_fork(storage, location, name, held)
 
 
-def _refuse_overlap(storage: GraphStorage, name: str) -> None:
+def _refuse_taken(storage: GraphStorage, name: str) -> None:
+    """A new name is apart from the paths of all branches, and is not that of a tag."""
     live = storage.lineages.names(MANIFEST)
     _refuse_schema_apply(live)
     for other in live:
         if branches_overlap(name, other):
             raise BranchExists(name, other)
+    tag = find_tag(storage, name)
+    if tag is not None:
+        raise TagExists(name, tag.commit_id, "choose another name for the branch")
+
+
+def _refuse_tagged(storage: GraphStorage, loaded: LoadedManifest) -> None:
+    own = {commit_id for commit_id, commit in loaded.state.commits.items() if commit.branch == loaded.branch}
+    tagged = tuple(tag.name for tag in tag_list(storage) if tag.commit_id in own) if own else ()
+    if tagged:
+        raise BranchIsTagged(loaded.branch, tagged)
 
 
 def _refuse_schema_apply(live: list[str]) -> None:

@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from omnigraph.storage.layout import RECOVERY as RECOVERY
     from omnigraph.storage.layout import SCHEMA_FILES as SCHEMA_FILES
     from omnigraph.storage.layout import STAGING as STAGING
+    from omnigraph.storage.layout import TAGS as TAGS
+    from omnigraph.storage.layout import tag_object as tag_object
+    from omnigraph.storage.layout import tag_of as tag_of
     from omnigraph.storage.predicates import All as All
     from omnigraph.storage.predicates import AnyOf as AnyOf
     from omnigraph.storage.predicates import Compare as Compare
@@ -96,6 +99,9 @@ else:
                 "RECOVERY",
                 "SCHEMA_FILES",
                 "STAGING",
+                "TAGS",
+                "tag_object",
+                "tag_of",
             ),
             "predicates": (
                 "All",

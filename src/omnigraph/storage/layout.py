@@ -48,5 +48,15 @@ def version_of(file_name: str) -> int:
     return 2**64 - 1 - int(file_name.removesuffix(".manifest"))
 
 
+def tag_object(name: str) -> str:
+    """The object of a tag."""
+    return f"{TAGS}/{encode_name(name)}.json"
+
+
+def tag_of(file_name: str) -> str:
+    """The tag that an object of this name is of."""
+    return decode_name(file_name.removesuffix(".json"))
+
+
 def decode_name(file_name: str) -> str:
     return unquote(file_name)
