@@ -7,15 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from omnigraph.graph import Graph
-from omnigraph.graph import graph as graph_module
+from omnigraph.graph import Graph, handle
 from omnigraph.model.errors import OmniGraphError
-from support.processes.writers import SCHEMA
-
-
-@pytest.fixture
-def graph(tmp_path: Path) -> Graph:
-    return Graph.init(str(tmp_path / "g"), SCHEMA, durability="os")
 
 
 def test_files_that_did_not_change_are_not_read_again(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -24,7 +17,7 @@ def test_files_that_did_not_change_are_not_read_again(graph: Graph, monkeypatch:
     def no_reading(_: object) -> None:
         raise AssertionError("the files were read")
 
-    monkeypatch.setattr(graph_module, "read_files", no_reading)
+    monkeypatch.setattr(handle, "read_files", no_reading)
     assert graph.schema is before
 
 

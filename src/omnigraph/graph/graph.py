@@ -12,32 +12,26 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from omnigraph import history
+from omnigraph.graph.maintenance import Maintenance
 from omnigraph.graph.schema_text import compile_schema_text
-from omnigraph.history import Snapshot
-from omnigraph.model.errors import BranchNotFound, Conflict, Corrupt
+from omnigraph.graph.versions import Versions
+from omnigraph.model.errors import Corrupt
 from omnigraph.model.identifiers import MAIN, normalize_branch
 from omnigraph.storage import (
     STAGING,
-    AcceptedSchema,
     Address,
-    ContractFiles,
     GraphStorage,
-    accept,
     create_graph,
-    files_stamp,
     open_storage,
-    read_files,
 )
 from omnigraph.storage.files import Durability
-from omnigraph.storage.manifest import GraphCommit, LoadedManifest
+from omnigraph.storage.manifest import LoadedManifest
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from omnigraph.graph.pinned import PinnedGraph
     from omnigraph.graph.reading import Reader
-    from omnigraph.language.schema import MigrationPlan
     from omnigraph.model.progress import ProgressListener
     from omnigraph.pipeline.export import ExportResult
     from omnigraph.pipeline.load import Engine, LoadMode, Source
@@ -45,12 +39,10 @@ if TYPE_CHECKING:
     from omnigraph.query.plan import Mode
     from omnigraph.write import LoadResult, MutationResult
     from omnigraph.write.intake.tabular import Suggestion
-    from omnigraph.write.recovery import RecoveryRecord, Sidecar
-    from omnigraph.write.upkeep import IndexReport, IndexStatus, OptimizeReport
     from omnigraph.write.verify import VerifyReport
 
 
-class Graph:
+class Graph(Versions, Maintenance):
     """A handle on one graph, bound to one branch. It is thread-safe: open it once and share it.
 
     Get one from `og.init` or `og.open`. It can be used in a `with` statement.
@@ -61,11 +53,8 @@ class Graph:
     """
 
     def __init__(self, storage: GraphStorage, branch: str = MAIN, actor: str | None = None) -> None:
-        self._storage = storage
-        self._branch = branch
-        self._actor = actor
+        super().__init__(storage, branch, actor)
         self._reads: Reader | None = None
-        self._contract: tuple[tuple[tuple[int, ...], ...] | None, ContractFiles, AcceptedSchema] | None = None
 
     # --- open and close -----------------------------------------------------------------------------------
 
@@ -146,78 +135,6 @@ class Graph:
 
     def __repr__(self) -> str:
         return f"Graph({self.uri!r}, branch={self._branch!r})"
-
-    # --- properties ---------------------------------------------------------------------------------------
-
-    @property
-    def uri(self) -> str:
-        """The address of the graph, in full.
-
-        >>> graph.uri
-        '.../people.omni'
-        """
-        return self._storage.root.uri
-
-    @property
-    def branch_name(self) -> str:
-        """The branch that this handle reads and writes unless a call names another.
-
-        >>> graph.branch_name
-        'main'
-        """
-        return self._branch
-
-    @property
-    def actor(self) -> str | None:
-        """Who makes the commits of this handle.
-
-        >>> og.open("people.omni", actor="ada").actor
-        'ada'
-        """
-        return self._actor
-
-    @property
-    def schema(self) -> AcceptedSchema:
-        """The accepted schema: source text, compiled form, catalog.
-
-        >>> [entity.name for entity in graph.schema.catalog.entities]
-        ['Person', 'Knows']
-
-        Raises SchemaContractDrift if the schema files were changed by hand.
-        """
-        stamp, known = files_stamp(self._storage.objects), self._contract
-        if known is not None and stamp is not None and stamp == known[0]:
-            return known[2]
-        files = read_files(self._storage.objects)
-        accepted = known[2] if known is not None and known[1] == files else accept(files)
-        # The stamp was taken before the files were read: a change in between makes the next look read them again.
-        self._contract = (stamp, files, accepted)
-        return accepted
-
-    @property
-    def schema_source(self) -> str:
-        """The text of the accepted schema.
-
-        >>> print(graph.schema_source)
-        node Person { name: String @key  age: I32? }
-        edge Knows: Person -> Person
-        """
-        return self.schema.source
-
-    def plan_schema(self, text: str, *, file: str | None = None, allow_data_loss: bool = False) -> MigrationPlan:
-        """The steps from the accepted schema to this text. Changes nothing.
-
-        `file` is the name that error messages show. Without `allow_data_loss` a dropped property keeps its data.
-
-        >>> plan = graph.plan_schema(graph.schema_source.replace("age: I32?", "age: I32?  email: String?"))
-        >>> print(plan.render())
-        - add property 'Person.email' (String?) on node 'Person'
-
-        Raises CompileError for a text that is not valid.
-        """
-        from omnigraph.language.schema import plan_migration
-
-        return plan_migration(self.schema.ir, compile_schema_text(text, file), allow_data_loss=allow_data_loss)
 
     # --- reading ------------------------------------------------------------------------------------------
 
@@ -521,210 +438,7 @@ class Graph:
             progress=progress,
         )
 
-    # --- maintenance --------------------------------------------------------------------------------------
-
-    def indexes(self, branch: str | None = None) -> list[IndexStatus]:
-        """Every index that the schema asks for or a table has: the rows that it covers, and why it is not ready.
-
-        >>> [(index.type, index.column, index.state) for index in graph.indexes() if index.type == "node:Person"]
-        [('node:Person', 'id', 'pending'), ('node:Person', 'name', 'pending')]
-
-        Raises BranchNotFound.
-        """
-        from omnigraph.write.upkeep import index_status
-
-        snapshot = self.snapshot(branch)
-        return index_status(self._storage, snapshot.tables, self.schema.catalog, branch=snapshot.branch)
-
-    def ensure_indices(self, branch: str | None = None, *, tables: Sequence[str] | None = None) -> IndexReport:
-        """Builds missing indexes and extends stale ones as one commit. Answers do not depend on them, only their speed.
-
-        `tables` narrows it to some types, given as `node:Person`.
-
-        >>> [index.column for index in graph.ensure_indices(tables=["node:Person"]).built]
-        ['id', 'name']
-
-        Raises BranchNotFound and OpenedReadOnly.
-        """
-        from omnigraph.write.upkeep import ensure_indices
-
-        named = self._named(branch)
-        return ensure_indices(self._storage, lambda: self.schema, named, tables=tables, actor_id=self._actor)
-
-    def optimize(self, branch: str | None = None, *, tables: Sequence[str] | None = None) -> OptimizeReport:
-        """Merges the small files that many small writes leave, and brings the indexes up to date.
-
-        `tables` narrows it to some types, given as `node:Person`.
-
-        >>> graph.optimize().conflict is None
-        True
-
-        Raises BranchNotFound and OpenedReadOnly.
-        """
-        from omnigraph.write.upkeep import optimize
-
-        return optimize(self._storage, lambda: self.schema, self._named(branch), tables=tables, actor_id=self._actor)
-
-    def verify(self, *, deep: bool = True) -> VerifyReport:
-        """Checks the whole graph without changing it. Without `deep` rows and indexes are not read.
-
-        `og.verify(uri)` does the same for a graph that is too damaged to be opened.
-
-        >>> graph.verify().ok
-        True
-
-        Raises nothing for damage: the report lists it. Raises Unreachable if the storage does not answer.
-        """
-        from omnigraph.write.verify import verify_graph
-
-        return verify_graph(self._storage, deep=deep)
-
-    def recoveries(self) -> list[RecoveryRecord]:
-        """The interrupted writes that were resolved, oldest first.
-
-        >>> graph.recoveries()
-        []
-
-        Raises Corrupt if the record cannot be read.
-        """
-        from omnigraph.write.recovery import recoveries
-
-        return recoveries(self._storage)
-
-    def pending_recoveries(self) -> list[Sidecar]:
-        """The writes that are not finished: those of crashed writers, and those that are running right now.
-
-        >>> graph.pending_recoveries()
-        []
-
-        Raises RecoveryRequired if a newer release wrote one that this one cannot read.
-        """
-        from omnigraph.write.recovery import pending
-
-        return pending(self._storage)
-
-    # --- history ------------------------------------------------------------------------------------------
-
-    def snapshot(self, branch: str | None = None) -> Snapshot:
-        """The newest snapshot of a branch (default: this handle's).
-
-        >>> graph.snapshot().branch
-        'main'
-
-        Raises BranchNotFound.
-        """
-        return history.current_snapshot(self._storage, self._named(branch))
-
-    def commits(self, branch: str | None = None, *, limit: int | None = None) -> list[GraphCommit]:
-        """The commits of a branch, newest first, including those from before it was created.
-
-        >>> [commit.actor_id for commit in graph.commits(limit=1)]
-        [None]
-
-        Raises BranchNotFound.
-        """
-        return history.commit_list(self._storage, self._named(branch), limit=limit)
-
-    def commit(self, commit_id: str) -> GraphCommit:
-        """A commit by its id, on any branch.
-
-        >>> newest = graph.commits(limit=1)[0]
-        >>> graph.commit(newest.commit_id) == newest
-        True
-
-        Raises CommitNotFound.
-        """
-        return history.find_commit(self._storage, commit_id, self._branch)
-
-    def commit_as_of(self, moment: str | dt.date, branch: str | None = None) -> GraphCommit:
-        """The newest commit of a branch that was made at or before a time.
-
-        The time is RFC 3339 text, a datetime with a time zone, or a date, which means its midnight in UTC.
-
-        >>> graph.commit_as_of("2100-01-01T00:00:00Z") == graph.commits(limit=1)[0]
-        True
-
-        Raises CommitNotFound if the branch has no commit that old, and InvalidValue for a text that is not a time.
-        """
-        from omnigraph.graph.arguments import moment_text
-
-        return history.commit_as_of(self._storage, self._named(branch), moment_text(moment))
-
-    def snapshot_at(self, commit_id: str) -> Snapshot:
-        """The snapshot that a commit made visible.
-
-        >>> first = graph.commits()[-1]
-        >>> sum(table.row_count for table in graph.snapshot_at(first.commit_id).tables)
-        0
-
-        Raises CommitNotFound, and HistoricalVersionReclaimed if its files were removed.
-        """
-        return history.snapshot_at(self._storage, self.commit(commit_id))
-
-    def branches(self) -> list[str]:
-        """The names of all branches, sorted; `main` is among them.
-
-        >>> graph.branches()
-        ['main']
-        """
-        return history.branch_list(self._storage)
-
-    def branch(self, name: str) -> Graph:
-        """A handle on an existing branch.
-
-        >>> graph.create_branch("draft")
-        Graph('.../people.omni', branch='draft')
-        >>> graph.branch("draft").branch_name
-        'draft'
-
-        Raises BranchNotFound, which suggests the nearest name.
-        """
-        wanted = normalize_branch(name)
-        self._require_branch(wanted)
-        return Graph(self._storage, wanted, self._actor)
-
-    def create_branch(self, name: str, *, source: str | None = None) -> Graph:
-        """Creates a branch at the head of this handle's branch, or of `source`, and returns a handle on it.
-
-        >>> draft = graph.create_branch("draft")
-        >>> draft.mutate('query add() { insert Person { name: "Alan" } }').branch
-        'draft'
-
-        Raises BranchExists, InvalidBranchName, BranchNotFound for a missing `source`, and OpenedReadOnly.
-        """
-        history.create_branch(self._storage, name, source=self._named(source))
-        return Graph(self._storage, normalize_branch(name), self._actor)
-
-    def delete_branch(self, name: str) -> None:
-        """Deletes a branch. `main` and this handle's own branch cannot be deleted.
-
-        >>> draft = graph.create_branch("draft")
-        >>> graph.delete_branch("draft")
-        >>> graph.branches()
-        ['main']
-
-        Raises BranchNotFound, BranchHasDependants if another branch was created from it, Conflict and OpenedReadOnly.
-        """
-        if normalize_branch(name) == self._branch != MAIN:
-            raise Conflict(
-                f"cannot delete the currently active branch '{self._branch}'", "delete it from another handle"
-            )
-        history.delete_branch(self._storage, name)
-
     # --- parts --------------------------------------------------------------------------------------------
-
-    def _named(self, branch: str | None) -> str:
-        return self._branch if branch is None else normalize_branch(branch)
-
-    def _require_branch(self, name: str) -> None:
-        """Raises for a branch that does not exist, and suggests the one that was probably meant."""
-        try:
-            self._storage.manifest.load(name)
-        except BranchNotFound as error:
-            from omnigraph.language import did_you_mean
-
-            near = did_you_mean(name, self.branches())
-            raise BranchNotFound(name, near or error.remedy) from None
 
     def _check_contract(self, main: LoadedManifest) -> None:
         """Every declared type has a live table and every live table a declared type."""

@@ -1,0 +1,107 @@
+"""The handle: which graph, which branch, who writes, and the accepted schema. Every method of `Graph` stands on it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from omnigraph import history
+from omnigraph.graph.schema_text import compile_schema_text
+from omnigraph.model.errors import BranchNotFound
+from omnigraph.model.identifiers import MAIN, normalize_branch
+from omnigraph.storage import AcceptedSchema, ContractFiles, GraphStorage, accept, files_stamp, read_files
+
+if TYPE_CHECKING:
+    from omnigraph.language.schema import MigrationPlan
+
+
+class Handle:
+    """One graph, bound to one branch."""
+
+    def __init__(self, storage: GraphStorage, branch: str = MAIN, actor: str | None = None) -> None:
+        self._storage = storage
+        self._branch = branch
+        self._actor = actor
+        self._contract: tuple[tuple[tuple[int, ...], ...] | None, ContractFiles, AcceptedSchema] | None = None
+
+    @property
+    def uri(self) -> str:
+        """The address of the graph, in full.
+
+        >>> graph.uri
+        '.../people.omni'
+        """
+        return self._storage.root.uri
+
+    @property
+    def branch_name(self) -> str:
+        """The branch that this handle reads and writes unless a call names another.
+
+        >>> graph.branch_name
+        'main'
+        """
+        return self._branch
+
+    @property
+    def actor(self) -> str | None:
+        """Who makes the commits of this handle.
+
+        >>> og.open("people.omni", actor="ada").actor
+        'ada'
+        """
+        return self._actor
+
+    @property
+    def schema(self) -> AcceptedSchema:
+        """The accepted schema: source text, compiled form, catalog.
+
+        >>> [entity.name for entity in graph.schema.catalog.entities]
+        ['Person', 'Knows']
+
+        Raises SchemaContractDrift if the schema files were changed by hand.
+        """
+        stamp, known = files_stamp(self._storage.objects), self._contract
+        if known is not None and stamp is not None and stamp == known[0]:
+            return known[2]
+        files = read_files(self._storage.objects)
+        accepted = known[2] if known is not None and known[1] == files else accept(files)
+        # The stamp was taken before the files were read: a change in between makes the next look read them again.
+        self._contract = (stamp, files, accepted)
+        return accepted
+
+    @property
+    def schema_source(self) -> str:
+        """The text of the accepted schema.
+
+        >>> print(graph.schema_source)
+        node Person { name: String @key  age: I32? }
+        edge Knows: Person -> Person
+        """
+        return self.schema.source
+
+    def plan_schema(self, text: str, *, file: str | None = None, allow_data_loss: bool = False) -> MigrationPlan:
+        """The steps from the accepted schema to this text. Changes nothing.
+
+        `file` is the name that error messages show. Without `allow_data_loss` a dropped property keeps its data.
+
+        >>> plan = graph.plan_schema(graph.schema_source.replace("age: I32?", "age: I32?  email: String?"))
+        >>> print(plan.render())
+        - add property 'Person.email' (String?) on node 'Person'
+
+        Raises CompileError for a text that is not valid.
+        """
+        from omnigraph.language.schema import plan_migration
+
+        return plan_migration(self.schema.ir, compile_schema_text(text, file), allow_data_loss=allow_data_loss)
+
+    def _named(self, branch: str | None) -> str:
+        return self._branch if branch is None else normalize_branch(branch)
+
+    def _require_branch(self, name: str) -> None:
+        """Raises for a branch that does not exist, and suggests the one that was probably meant."""
+        try:
+            self._storage.manifest.load(name)
+        except BranchNotFound as error:
+            from omnigraph.language import did_you_mean
+
+            near = did_you_mean(name, history.branch_list(self._storage))
+            raise BranchNotFound(name, near or error.remedy) from None

@@ -1,0 +1,123 @@
+"""Versions: the methods of `Graph` about its history. Commits, snapshots, branches."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Self
+
+from omnigraph import history
+from omnigraph.graph.handle import Handle
+from omnigraph.history import Snapshot
+from omnigraph.model.errors import Conflict
+from omnigraph.model.identifiers import MAIN, normalize_branch
+from omnigraph.storage.manifest import GraphCommit
+
+
+class Versions(Handle):
+    """What was, and where work goes on beside each other."""
+
+    def snapshot(self, branch: str | None = None) -> Snapshot:
+        """The newest snapshot of a branch (default: this handle's).
+
+        >>> graph.snapshot().branch
+        'main'
+
+        Raises BranchNotFound.
+        """
+        return history.current_snapshot(self._storage, self._named(branch))
+
+    def commits(self, branch: str | None = None, *, limit: int | None = None) -> list[GraphCommit]:
+        """The commits of a branch, newest first, including those from before it was created.
+
+        >>> [commit.actor_id for commit in graph.commits(limit=1)]
+        [None]
+
+        Raises BranchNotFound.
+        """
+        return history.commit_list(self._storage, self._named(branch), limit=limit)
+
+    def commit(self, commit_id: str) -> GraphCommit:
+        """A commit by its id, on any branch.
+
+        >>> newest = graph.commits(limit=1)[0]
+        >>> graph.commit(newest.commit_id) == newest
+        True
+
+        Raises CommitNotFound.
+        """
+        return history.find_commit(self._storage, commit_id, self._branch)
+
+    def commit_as_of(self, moment: str | dt.date, branch: str | None = None) -> GraphCommit:
+        """The newest commit of a branch that was made at or before a time.
+
+        The time is RFC 3339 text, a datetime with a time zone, or a date, which means its midnight in UTC.
+
+        >>> graph.commit_as_of("2100-01-01T00:00:00Z") == graph.commits(limit=1)[0]
+        True
+
+        Raises CommitNotFound if the branch has no commit that old, and InvalidValue for a text that is not a time.
+        """
+        from omnigraph.graph.arguments import moment_text
+
+        return history.commit_as_of(self._storage, self._named(branch), moment_text(moment))
+
+    def snapshot_at(self, commit_id: str) -> Snapshot:
+        """The snapshot that a commit made visible.
+
+        >>> first = graph.commits()[-1]
+        >>> sum(table.row_count for table in graph.snapshot_at(first.commit_id).tables)
+        0
+
+        Raises CommitNotFound, and HistoricalVersionReclaimed if its files were removed.
+        """
+        return history.snapshot_at(self._storage, self.commit(commit_id))
+
+    def branches(self) -> list[str]:
+        """The names of all branches, sorted; `main` is among them.
+
+        >>> graph.branches()
+        ['main']
+        """
+        return history.branch_list(self._storage)
+
+    def branch(self, name: str) -> Self:
+        """A handle on an existing branch.
+
+        >>> graph.create_branch("draft")
+        Graph('.../people.omni', branch='draft')
+        >>> graph.branch("draft").branch_name
+        'draft'
+
+        Raises BranchNotFound, which suggests the nearest name.
+        """
+        wanted = normalize_branch(name)
+        self._require_branch(wanted)
+        return type(self)(self._storage, wanted, self._actor)
+
+    def create_branch(self, name: str, *, source: str | None = None) -> Self:
+        """Creates a branch at the head of this handle's branch, or of `source`, and returns a handle on it.
+
+        >>> draft = graph.create_branch("draft")
+        >>> draft.mutate('query add() { insert Person { name: "Alan" } }').branch
+        'draft'
+
+        Raises BranchExists, InvalidBranchName, BranchNotFound for a missing `source`, and OpenedReadOnly.
+        """
+        history.create_branch(self._storage, name, source=self._named(source))
+        return type(self)(self._storage, normalize_branch(name), self._actor)
+
+    def delete_branch(self, name: str) -> None:
+        """Deletes a branch. `main` and this handle's own branch cannot be deleted.
+
+        >>> draft = graph.create_branch("draft")
+        >>> graph.delete_branch("draft")
+        >>> graph.branches()
+        ['main']
+
+        Raises BranchNotFound, BranchHasDependants if another branch was created from it, Conflict and OpenedReadOnly.
+        """
+        if normalize_branch(name) == self._branch != MAIN:
+            raise Conflict(
+                f"cannot delete the currently active branch '{self._branch}'", "delete it from another handle"
+            )
+        history.delete_branch(self._storage, name)
