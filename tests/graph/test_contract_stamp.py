@@ -10,6 +10,8 @@ import pytest
 from omnigraph.graph import Graph, handle
 from omnigraph.model.errors import OmniGraphError
 
+SCHEMA = "node Person { name: String @key }\n"
+
 
 def test_files_that_did_not_change_are_not_read_again(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     before = graph.schema
