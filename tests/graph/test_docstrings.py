@@ -46,7 +46,8 @@ def documented() -> Iterator[tuple[str, object]]:
     for cls in CLASSES:
         yield cls.__name__, cls
         fields = {field.name for field in dataclasses.fields(cls)} if dataclasses.is_dataclass(cls) else set()
-        for name, member in vars(cls).items():
+        own = [base for base in cls.__mro__ if base.__module__.startswith("omnigraph.")]
+        for name, member in (each for base in own for each in vars(base).items()):
             if not name.startswith("_") and name not in fields:
                 yield f"{cls.__name__}.{name}", getattr(member, "__func__", member)
 

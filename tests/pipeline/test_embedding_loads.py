@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from omnigraph.graph import Graph
-from omnigraph.pipeline.spark.task_environment import applied, travelling_settings
+from omnigraph.pipeline.spark.task_environment import driver_settings, use_settings
 from omnigraph.write.intake.line_files import line_source
 from support.loads.both_engines import exported
 
@@ -68,11 +68,11 @@ def test_the_key_of_a_provider_travels_only_when_that_provider_was_chosen(monkey
     monkeypatch.setenv("OPENAI_API_KEY", "one")
     monkeypatch.setenv("GEMINI_API_KEY", "two")
     monkeypatch.setenv("AWS_REGION", "here")
-    settings = travelling_settings()
+    settings = driver_settings()
     assert settings["AWS_REGION"] == "here"
     assert not {"OPENAI_API_KEY", "GEMINI_API_KEY"} & set(settings)
     monkeypatch.setenv("OMNIGRAPH_EMBED_PROVIDER", "gemini")
-    settings = travelling_settings()
+    settings = driver_settings()
     assert settings["GEMINI_API_KEY"] == "two"
     assert "OPENAI_API_KEY" not in settings
 
@@ -81,7 +81,7 @@ def test_a_workers_own_environment_is_back_after_the_work(monkeypatch: pytest.Mo
     monkeypatch.setenv("OMNIGRAPH_EMBED_MODEL", "the machine's")
     monkeypatch.setenv("AWS_REGION", "there")
     before = dict(os.environ)
-    with applied({"AWS_REGION": "here", "OMNIGRAPH_EMBED_PROVIDER": "mock"}):
+    with use_settings({"AWS_REGION": "here", "OMNIGRAPH_EMBED_PROVIDER": "mock"}):
         assert (os.environ["AWS_REGION"], os.environ["OMNIGRAPH_EMBED_PROVIDER"]) == ("here", "mock")
         assert "OMNIGRAPH_EMBED_MODEL" not in os.environ
     assert dict(os.environ) == before

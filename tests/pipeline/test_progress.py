@@ -24,11 +24,6 @@ PEOPLE = 300
 ROWS = 2 * PEOPLE
 
 
-@pytest.fixture
-def graph(tmp_path: Path) -> Graph:
-    return Graph.init(str(tmp_path / "g"), SCHEMA, durability="os")
-
-
 def source(tmp_path: Path) -> Any:
     records: list[Any] = [{"type": "P", "data": {"k": f"p{n}", "n": n}} for n in range(PEOPLE)]
     records += [{"edge": "K", "from": f"p{n}", "to": "p0", "data": {"w": n}} for n in range(PEOPLE)]

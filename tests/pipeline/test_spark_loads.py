@@ -31,11 +31,6 @@ cloudpickle.register_pickle_by_value(sys.modules[__name__])
 SCHEMA = "node P { k: String @key  n: I32? }\nnode Q { t: String? }\nedge K: P -> P { w: I32? }"
 
 
-@pytest.fixture
-def graph(tmp_path: Path) -> Graph:
-    return Graph.init(str(tmp_path / "g"), SCHEMA, durability="os")
-
-
 def people(prefix: str, count: int) -> list[bytes]:
     lines = [json.dumps({"type": "P", "data": {"k": f"{prefix}{n}", "n": n}}).encode() for n in range(count)]
     return lines + [

@@ -18,7 +18,7 @@ from omnigraph.write.intake.decode import Decoded
 from omnigraph.write.load.spool import Spool
 from omnigraph.write.rules import key_columns
 from omnigraph.write.rules.canonical_text import tuple_codes
-from omnigraph.write.rules.key_columns import PART_BYTES_VARIABLE, gathered, hash_parts, members, part_numbers, pieces
+from omnigraph.write.rules.key_columns import PART_BYTES_VARIABLE, hash_parts, members, part_numbers, pieces, take_rows
 from omnigraph.write.rules.violations import ValidationFailed
 
 ALPHABET = "ab\0ßé漢😀"
@@ -62,9 +62,9 @@ def test_rows_are_gathered_from_any_chunk_in_any_order() -> None:
     chance = random.Random(3)
     column = texts(chance, 50)
     rows = np.array([chance.randrange(50) for _ in range(200)])
-    assert gathered(column, rows).to_pylist() == [column[row].as_py() for row in rows.tolist()]
-    assert gathered(column, rows[:0]).to_pylist() == []
-    assert gathered(pa.chunked_array([], pa.string()), rows[:0]).to_pylist() == []
+    assert take_rows(column, rows).to_pylist() == [column[row].as_py() for row in rows.tolist()]
+    assert take_rows(column, rows[:0]).to_pylist() == []
+    assert take_rows(pa.chunked_array([], pa.string()), rows[:0]).to_pylist() == []
 
 
 def test_keys_fall_evenly_into_parts() -> None:

@@ -10,12 +10,12 @@ from omnigraph.language.query.check import (
     Report,
     Scope,
     Session,
+    bound_variables,
     check_block,
     check_count,
     check_items,
     check_mutation,
     check_order,
-    introduced,
 )
 from omnigraph.language.query.declarations import Declaration, QueryKind, QuerySource, declare, kind_of, resolve_params
 from omnigraph.language.query.describe import Column, Operation, type_refs
@@ -178,7 +178,7 @@ def check_declaration(declaration: QueryDeclaration, catalog: Catalog, source: S
 def _compile_reading(
     declaration: QueryDeclaration, reading: Reading, params: tuple[Param, ...], session: Session
 ) -> CompiledQuery:
-    scope = Scope(session, introduced(reading.match.clauses))
+    scope = Scope(session, bound_variables(reading.match.clauses))
     checked = check_block(scope, reading.match)
     outputs = check_items(scope, reading.items)
     order = check_order(scope, reading, outputs)

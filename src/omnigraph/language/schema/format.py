@@ -12,7 +12,7 @@ from decimal import Decimal
 from omnigraph.language.diagnostics import SourceText
 from omnigraph.language.schema.parser import parse_schema
 from omnigraph.language.schema.report import Report
-from omnigraph.language.schema.steps import quoted
+from omnigraph.language.schema.steps import quote
 from omnigraph.language.schema.syntax import (
     AnnotationSyntax,
     Argument,
@@ -200,7 +200,7 @@ def _constraint(constraint: ConstraintSyntax) -> str:
 def _argument(argument: Argument | RangeArgument) -> str:
     if isinstance(argument, RangeArgument):
         return f"{_bound(argument.minimum)}..{_bound(argument.maximum)}"
-    return quoted(argument.text) if argument.form == "string" else argument.text
+    return quote(argument.text) if argument.form == "string" else argument.text
 
 
 def _bound(bound: int | float | None) -> str:

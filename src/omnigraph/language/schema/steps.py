@@ -296,10 +296,10 @@ def constraint_text(constraint: Constraint) -> str:
         case RangeRule(property=name, minimum=low, maximum=high):
             return f"@range({name}, {_bound(low)}..{_bound(high)})"
         case CheckRule(property=name, pattern=pattern):
-            return f"@check({name}, {quoted(pattern)})"
+            return f"@check({name}, {quote(pattern)})"
 
 
-def quoted(text: str) -> str:
+def quote(text: str) -> str:
     """A string literal of the schema language."""
     escapes = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
     return '"' + re.sub(r'[\\"\n\r\t]', lambda match: escapes[match.group()], text) + '"'

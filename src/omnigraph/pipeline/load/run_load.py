@@ -20,7 +20,7 @@ from omnigraph.pipeline.load.engines import Engine, LoadRun, LocalRun, choose, s
 from omnigraph.pipeline.load.progress import Committing
 from omnigraph.pipeline.load.reject_file import RejectFile
 from omnigraph.pipeline.load.sources import Source, SourceFormat, digest_of_content, is_staged, item_source
-from omnigraph.pipeline.spark import Stage, told
+from omnigraph.pipeline.spark import Stage, report_stage
 from omnigraph.storage import AcceptedSchema, GraphStorage
 from omnigraph.storage.manifest import HeadIs
 from omnigraph.write import LoadInterrupted, LoadReport, LoadResult
@@ -272,7 +272,7 @@ class _Work:
         from omnigraph.write.upkeep import ensure_indices
 
         request = self.request
-        with told(Stage(name="index", listener=request.progress, rows_total=sum(grown.values()))) as watch:
+        with report_stage(Stage(name="index", listener=request.progress, rows_total=sum(grown.values()))) as report:
             return ensure_indices(
                 self.storage,
                 self.schema,
@@ -280,7 +280,7 @@ class _Work:
                 tables=list(grown),
                 actor_id=request.actor_id,
                 substrings=False,
-                build=partial(run.build_indexes, listener=watch.hear),
+                build=partial(run.build_indexes, listener=report.add_part),
             ).conflict
 
     # --- the answer ---------------------------------------------------------------------------------------

@@ -1,8 +1,8 @@
 """The load job: decode on the executors, check, write on the executors. What comes out is an ordinary change set.
 
 Three stages, each a kernel of the write path: items to spilled rows (`spill`), the checks over whole types, which read
-the key columns alone (`write.assembly`), and accepted rows to data files (`load_write`). The commit protocol does not
-know the difference to a small load.
+the key columns alone (`write.load.checks`), and accepted rows to data files (`spark_write`). The commit protocol does
+not know the difference to a small load.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from omnigraph.pipeline.load.spill import (
     partition_name,
 )
 from omnigraph.pipeline.load.spilled_rows import SpilledLoad
-from omnigraph.pipeline.spark import Stage, collect, run, told
+from omnigraph.pipeline.spark import Stage, collect, report_stage, run
 from omnigraph.storage import GraphStorage, Point, reach
 from omnigraph.storage.bulk import StagingArea
 from omnigraph.storage.indexes import BuildTask, BuiltSegment, build_segment
@@ -76,7 +76,7 @@ class LoadJob:
         """What the load changes against a base, written and ready to be committed unless it is refused."""
         load = self._decoded(base)
         rows = sum(amount_decoded(receipt).rows for receipt in load.receipts)
-        with self._timed("check"), told(Stage(name="check", listener=self.progress, rows_total=rows)):
+        with self._timed("check"), report_stage(Stage(name="check", listener=self.progress, rows_total=rows)):
             assembly = self._assembly(base, load)
             assembly.assemble()
             assembly.check()

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from omnigraph.pipeline.spark.spark_session import stop_session as stop_session
     from omnigraph.pipeline.spark.stage_progress import Amount as Amount
     from omnigraph.pipeline.spark.stage_progress import Stage as Stage
-    from omnigraph.pipeline.spark.stage_progress import Watch as Watch
-    from omnigraph.pipeline.spark.stage_progress import told as told
+    from omnigraph.pipeline.spark.stage_progress import StageReport as StageReport
+    from omnigraph.pipeline.spark.stage_progress import report_stage as report_stage
 else:
     __getattr__, __dir__ = late_names(
         __name__,
@@ -46,8 +46,8 @@ else:
             "stage_progress": (
                 "Amount",
                 "Stage",
-                "Watch",
-                "told",
+                "StageReport",
+                "report_stage",
             ),
         },
     )

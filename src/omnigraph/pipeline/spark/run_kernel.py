@@ -24,14 +24,14 @@ from omnigraph.pipeline.spark.stage_progress import (
     POLL_S,
     Amount,
     Stage,
+    StageReport,
     Tally,
-    Watch,
     context_of,
-    hearing,
+    report_connect_tasks,
+    report_polled_tasks,
     tally,
-    watching,
 )
-from omnigraph.pipeline.spark.task_environment import applied, travelling_settings
+from omnigraph.pipeline.spark.task_environment import driver_settings, use_settings
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -68,12 +68,12 @@ def run(
 
 
 def _run_here(kernel: Callable[[Item], Result], items: Sequence[Item], stage: Stage) -> list[Result]:
-    watch, results, done = Watch(stage, len(items)), [], Amount()
-    watch.tell(0, done)
+    report, results, done = StageReport(stage, len(items)), [], Amount()
+    report.update(0, done)
     for item in items:
         results.append(kernel(item))
         done += Amount() if stage.amount_of is None else stage.amount_of(results[-1])
-        watch.tell(len(results), done)
+        report.update(len(results), done)
     return results
 
 
@@ -88,12 +88,12 @@ def collect(
     spark: SparkSession, frame: DataFrame, work: Work, *, stage: Stage, tasks_total: int = 1
 ) -> list[tuple[int, Any]]:
     """The numbered results of work on the partitions of a frame, each once. The frame is run by this call alone."""
-    group, watch, counted = f"omnigraph-{new_ulid()}", Watch(stage, tasks_total), tally(spark, stage)
-    watch.tell(0, Amount())
-    tasks = frame.mapInArrow(_Tasks(work, counted, travelling_settings()), _RESULT)
-    with watching(spark, group, watch, counted):
+    group, report, counted = f"omnigraph-{new_ulid()}", StageReport(stage, tasks_total), tally(spark, stage)
+    report.update(0, Amount())
+    tasks = frame.mapInArrow(_Tasks(work, counted, driver_settings()), _RESULT)
+    with report_polled_tasks(spark, group, report, counted):
         try:
-            rows = _interruptible(spark, group, watch, tasks.collect)
+            rows = _interruptible(spark, group, report, tasks.collect)
         except Exception as error:
             reason = reason_of(error)
             raise SparkJobFailed(
@@ -105,7 +105,7 @@ def collect(
         if isinstance(result, _Refusal):
             raise result.error
         results.append((int(row["number"]), result))
-    watch.tell_end([result for _, result in results])
+    report.finish([result for _, result in results])
     return results
 
 
@@ -153,7 +153,7 @@ class _Tasks:
 
     def _result(self, piece: Callable[[], Any]) -> Any:
         try:
-            with applied(self.settings):
+            with use_settings(self.settings):
                 result = piece()
         except OmniGraphError as error:
             return _Refusal(error)
@@ -165,7 +165,7 @@ class _Tasks:
 # --- groups, cancelling -----------------------------------------------------------------------------------
 
 
-def _interruptible(spark: SparkSession, group: str, watch: Watch, action: Callable[[], Rows]) -> Rows:
+def _interruptible(spark: SparkSession, group: str, report: StageReport, action: Callable[[], Rows]) -> Rows:
     """Runs an action beside the caller, who can be interrupted meanwhile: an interrupt ends the jobs of the group.
 
     In the caller's own thread the interrupt would come in the middle of a word to the JVM, and nothing more could be
@@ -176,12 +176,12 @@ def _interruptible(spark: SparkSession, group: str, watch: Watch, action: Callab
 
     def work() -> None:
         try:
-            with _named(spark, group, watch.stage.name), hearing(spark, watch):
+            with _named(spark, group, report.stage.name), report_connect_tasks(spark, report):
                 outcome.append(action())
         except BaseException as error:  # noqa: BLE001 - it is raised again where the caller waits
             failure.append(error)
 
-    worker = threading.Thread(target=work, name=f"omnigraph-{watch.stage.name}", daemon=True)
+    worker = threading.Thread(target=work, name=f"omnigraph-{report.stage.name}", daemon=True)
     worker.start()
     try:
         while worker.is_alive():  # a wait without end would not hear of an interrupt that another thread received

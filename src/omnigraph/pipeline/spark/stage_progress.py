@@ -1,8 +1,8 @@
-"""Watching a stage: Spark's own status, and what finished tasks amount to, as progress for a listener.
+"""Progress of a stage: Spark's task status and the amounts of finished tasks, reported to a listener.
 
 In a classic session the tasks come from the status tracker and the rows from an accumulator, which Spark adds up once
-per task that succeeded: a lost attempt does not count. Spark Connect has neither; its progress reports tell the tasks,
-and rows are known when the stage is done.
+for each task that succeeded: a lost attempt does not count. Spark Connect has neither; its progress reports give the
+tasks, and the rows are known when the stage is done.
 """
 
 from __future__ import annotations
@@ -36,26 +36,26 @@ class Amount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stage:
-    """A stage of a job, and who wants to hear of it."""
+    """A stage of a job, and who listens to its progress."""
 
     name: str
     listener: ProgressListener | None = None
     amount_of: Callable[[Any], Amount] | None = None
-    """What the result of a task amounts to. Runs in the task, so it lives in an importable module."""
+    """How much work the result of a task stands for. Runs in the task, so it lives in an importable module."""
     rows_total: int | None = None
     bytes_total: int | None = None
 
 
 @dataclass(slots=True)
-class Watch:
-    """One run of a stage, as its listener is told."""
+class StageReport:
+    """One run of a stage: passes its progress on to the listener."""
 
     stage: Stage
     tasks_total: int = 1
     tasks: int = 0
     begun: float = field(default_factory=time.monotonic)
 
-    def tell(self, tasks: int, amount: Amount, tasks_total: int = 0) -> None:
+    def update(self, tasks: int, amount: Amount, tasks_total: int = 0) -> None:
         if self.stage.listener is None:
             return
         self.tasks_total = max(self.tasks_total, tasks_total)
@@ -73,30 +73,30 @@ class Watch:
             )
         )
 
-    def tell_end(self, results: Sequence[Any]) -> None:
-        """All tasks are done: what their results amount to is exact, however little was heard of it before."""
+    def finish(self, results: Sequence[Any]) -> None:
+        """All tasks are done: the amounts of their results are exact, however little was reported before."""
         amount_of = self.stage.amount_of
         done = Amount() if amount_of is None else sum(map(amount_of, results), Amount())
         total = max(self.tasks_total, len(results))
-        self.tell(total, done, total)
+        self.update(total, done, total)
 
-    def hear(self, part: Progress) -> None:
+    def add_part(self, part: Progress) -> None:
         """Jobs that are a part of the stage: their tasks are its tasks."""
-        self.tell(part.tasks, Amount(), part.tasks_total)
+        self.update(part.tasks, Amount(), part.tasks_total)
 
 
 @contextmanager
-def told(stage: Stage) -> Iterator[Watch]:
-    """Tells the beginning and the end of a stage that this process runs, whoever does the work."""
-    watch = Watch(stage)
-    watch.tell(0, Amount())
-    yield watch
-    watch.tell(watch.tasks_total, Amount(stage.rows_total or 0, stage.bytes_total or 0))
+def report_stage(stage: Stage) -> Iterator[StageReport]:
+    """Reports the beginning and the end of the block as a stage."""
+    report = StageReport(stage)
+    report.update(0, Amount())
+    yield report
+    report.update(report.tasks_total, Amount(stage.rows_total or 0, stage.bytes_total or 0))
 
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """What a task carries to its worker: adds what its results amount to. Picklable."""
+    """Adds up the amounts of results, from inside the tasks. Picklable."""
 
     sum: Any
     amount_of: Callable[[Any], Amount]
@@ -116,7 +116,7 @@ class _Sum:
 
 
 def tally(spark: SparkSession, stage: Stage) -> Tally | None:
-    """Counts what the tasks of a stage finish, where somebody listens and Spark can count."""
+    """A counter for the finished work of a stage, if somebody listens and Spark can count."""
     context = context_of(spark)
     if context is None or stage.listener is None or stage.amount_of is None:
         return None
@@ -124,10 +124,10 @@ def tally(spark: SparkSession, stage: Stage) -> Tally | None:
 
 
 @contextmanager
-def watching(spark: SparkSession, group: str, watch: Watch, counted: Tally | None) -> Iterator[None]:
-    """Tells the listener how far the jobs of a group are while the block runs, in a classic session."""
+def report_polled_tasks(spark: SparkSession, group: str, report: StageReport, counted: Tally | None) -> Iterator[None]:
+    """Reports the tasks of a job group while the block runs, by asking a classic session again and again."""
     context = context_of(spark)
-    if watch.stage.listener is None or context is None:
+    if report.stage.listener is None or context is None:
         yield
         return
     tracker, ended = context.statusTracker(), threading.Event()
@@ -135,7 +135,7 @@ def watching(spark: SparkSession, group: str, watch: Watch, counted: Tally | Non
     def look() -> None:
         while not ended.wait(POLL_S):
             done, total = _tasks(tracker, group)
-            watch.tell(done, Amount() if counted is None else counted.sum.value, total)
+            report.update(done, Amount() if counted is None else counted.sum.value, total)
 
     watcher = threading.Thread(target=look, name="omnigraph-progress", daemon=True)
     watcher.start()
@@ -155,20 +155,20 @@ def _tasks(tracker: Any, group: str) -> tuple[int, int]:
 
 
 @contextmanager
-def hearing(spark: SparkSession, watch: Watch) -> Iterator[None]:
-    """Tells the listener what Spark Connect reports of the block, which runs in this thread: reports come to it."""
-    if watch.stage.listener is None or context_of(spark) is not None:
+def report_connect_tasks(spark: SparkSession, report: StageReport) -> Iterator[None]:
+    """Reports what Spark Connect says about the block, which runs in this thread: Connect calls back in it."""
+    if report.stage.listener is None or context_of(spark) is not None:
         yield
         return
     here = threading.get_ident()
 
-    def heard(*, stages: Any, **_: Any) -> None:
+    def on_progress(*, stages: Any, **_: Any) -> None:
         if threading.get_ident() == here:
             known = list(stages or ())
             done, total = sum(each.num_completed_tasks for each in known), sum(each.num_tasks for each in known)
-            watch.tell(done, Amount(), total)
+            report.update(done, Amount(), total)
 
-    handler: Any = heard  # Spark types it as a class of Connect's, and calls it as a function
+    handler: Any = on_progress  # Spark types it as a class of Connect's, and calls it as a function
     spark.registerProgressHandler(handler)
     try:
         yield

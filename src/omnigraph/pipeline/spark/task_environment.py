@@ -1,4 +1,4 @@
-"""Settings that travel: what this process's environment says about stores and embeddings holds in its tasks as well.
+"""The environment of tasks: what the driver's environment says about stores and embeddings holds in its tasks too.
 
 A worker has the environment of its own machine, and of the moment at which its session was started. A load must not
 depend on where its tasks run, so they are given the driver's.
@@ -17,7 +17,7 @@ STORE = "AWS_"
 EMBEDDING = "OMNIGRAPH_EMBED"
 
 
-def travelling_settings() -> dict[str, str]:
+def driver_settings() -> dict[str, str]:
     """The variables that tasks are given. The key of a provider goes with them if that provider was chosen."""
     found = {name: value for name, value in os.environ.items() if name.startswith((STORE, EMBEDDING))}
     return found | {name: os.environ[name] for name in _key_variables() if name in os.environ}
@@ -27,14 +27,14 @@ def _key_variables() -> tuple[str, ...]:
     try:
         config = config_from_environment() if is_chosen() else None
     except BadRequest:
-        return ()  # whoever needs the embedder will be told
+        return ()  # a task that needs the embedder reports it
     return () if config is None else config.key_variables
 
 
 @contextmanager
-def applied(settings: Mapping[str, str]) -> Iterator[None]:
-    """The settings hold in this process for the block. Who embeds is the driver's word alone; stores may be known to
-    this machine that the driver does not name."""
+def use_settings(settings: Mapping[str, str]) -> Iterator[None]:
+    """Applies the settings to this process for the block. Embedding settings are the driver's alone; for stores this
+    machine may have settings of its own."""
     before = dict(os.environ)
     unsaid = [name for name in before if name.startswith(EMBEDDING) and name not in settings]
     for name in unsaid:

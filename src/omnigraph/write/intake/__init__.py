@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from omnigraph.write.intake.decode import Decoded as Decoded
     from omnigraph.write.intake.decode import DecodePlan as DecodePlan
     from omnigraph.write.intake.decode import Mask as Mask
+    from omnigraph.write.intake.decode import concat_chunks as concat_chunks
     from omnigraph.write.intake.decode import decode_plan as decode_plan
-    from omnigraph.write.intake.decode import joined as joined
     from omnigraph.write.intake.decode import missing_value as missing_value
     from omnigraph.write.intake.embedding import embedded_values as embedded_values
     from omnigraph.write.intake.embedding import followers as followers
@@ -41,7 +41,7 @@ else:
                 "Decoded",
                 "Mask",
                 "decode_plan",
-                "joined",
+                "concat_chunks",
                 "missing_value",
             ),
             "embedding": (

@@ -87,7 +87,7 @@ class Decoded:
         return Decoded(rows, self.lines[order], self.generated[order], absent, self.violations)
 
 
-def joined(parts: Sequence[Decoded]) -> Decoded:
+def concat_chunks(parts: Sequence[Decoded]) -> Decoded:
     """Chunks of one type as one, without their violations. No row is copied."""
     absent = {name: np.concatenate([part.absent[name] for part in parts]) for name in parts[0].absent}
     rows = pa.concat_tables([part.rows for part in parts])

@@ -16,7 +16,16 @@ import pyarrow as pa
 from omnigraph.language.schema import Catalog
 from omnigraph.model.identifiers import EntityKind, TableKey
 from omnigraph.model.late_dataclass import dataclass
-from omnigraph.write.intake.decode import CHUNK_RECORDS, Decoded, DecodePlan, Lines, Mask, decode, decode_plan, joined
+from omnigraph.write.intake.decode import (
+    CHUNK_RECORDS,
+    Decoded,
+    DecodePlan,
+    Lines,
+    Mask,
+    concat_chunks,
+    decode,
+    decode_plan,
+)
 from omnigraph.write.intake.fast_decode import LinesOfOneType, fast_decode
 from omnigraph.write.intake.generated_ids import IdSource
 from omnigraph.write.intake.line_files import Block, LineItem
@@ -197,5 +206,5 @@ def _in_order(parts: Sequence[Decoded]) -> Decoded:
     """Parts of one block and type by their lines: what the fast way read, among what the exact way did."""
     if len(parts) == 1:
         return parts[0]
-    together = joined(parts)
+    together = concat_chunks(parts)
     return together.take(np.argsort(together.lines, kind="stable"))

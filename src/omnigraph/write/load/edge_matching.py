@@ -18,11 +18,11 @@ from omnigraph.write.rules import (
     Codes,
     CommittedView,
     Rows,
-    gathered,
     members,
     part_count,
     part_numbers,
     repeats,
+    take_rows,
     tuple_codes,
 )
 
@@ -115,7 +115,7 @@ class _Pairs:
 
 
 def _taken(rows: pa.Table, places: Rows) -> pa.Table:
-    return pa.table({name: gathered(rows[name], places) for name in ("src", "dst")})
+    return pa.table({name: take_rows(rows[name], places) for name in ("src", "dst")})
 
 
 def _found_ids(
@@ -127,11 +127,11 @@ def _found_ids(
     order = np.argsort(places)
     places = places[order]
     for start in range(0, len(owners), SLICE_ROWS):
-        own = gathered(ids, owners[start : start + SLICE_ROWS])
+        own = take_rows(ids, owners[start : start + SLICE_ROWS])
         first, last = np.searchsorted(places, [start, start + len(own)])
         source = np.arange(len(own))
         source[places[first:last] - start] = len(own) + np.arange(last - first)
-        theirs = gathered(texts, order[first:last])
+        theirs = take_rows(texts, order[first:last])
         yield pa.RecordBatch.from_arrays([pa.concat_arrays([own, theirs]).take(pa.array(source))], schema=_IDS)
 
 

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from omnigraph.language.schema import Catalog
 from omnigraph.model.identifiers import TableKey
-from omnigraph.write.intake import Decoded, DecodePlan, ItemReading, ItemSource, LineItem, Part, ReadPlan, joined
+from omnigraph.write.intake import Decoded, DecodePlan, ItemReading, ItemSource, LineItem, Part, ReadPlan, concat_chunks
 from omnigraph.write.load.checks import Assembly, LoadMode, OnError, PreparedLoad, Reject, TypeRows
 from omnigraph.write.load.edge_matching import MatchEdges
 from omnigraph.write.load.kept_lines import KeptLines
@@ -105,7 +105,7 @@ class _Read:
             self.kept.add(decoded.lines.tolist(), part.texts.to_pylist())
 
     def types(self) -> dict[TableKey, TypeRows]:
-        return {key: TypeRows(self.plans[key], joined(parts)) for key, parts in self.parts.items()}
+        return {key: TypeRows(self.plans[key], concat_chunks(parts)) for key, parts in self.parts.items()}
 
     def texts(self, key: TableKey, numbers: Sequence[int]) -> Mapping[int, bytes]:
         return self.kept.texts(numbers)

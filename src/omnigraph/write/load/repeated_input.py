@@ -17,12 +17,12 @@ from omnigraph.write.rules import (
     CommittedView,
     RowViolation,
     both_lines,
-    gathered,
     last_rows,
-    named,
+    property_names,
     repeated_in_change,
     repeats,
     row_violation,
+    take_rows,
     tuple_codes,
     tuple_texts,
     unique_message,
@@ -88,7 +88,7 @@ def _chosen(rows: pa.Table, kept: Codes, sources: Mapping[str, Codes]) -> Iterat
     """The kept rows, some of their values from other rows."""
     for start in range(0, len(kept), SLICE_ROWS):
         own = slice(start, start + SLICE_ROWS)
-        arrays = [gathered(rows[name], sources.get(name, kept)[own]) for name in rows.schema.names]
+        arrays = [take_rows(rows[name], sources.get(name, kept)[own]) for name in rows.schema.names]
         yield pa.RecordBatch.from_arrays(arrays, schema=rows.schema)
 
 
@@ -103,7 +103,7 @@ def _repeated(
         return row_violation(entity, change, (row,), rule=KEY_CONFLICT, message=message, property_name="id")
     message = unique_message(entity, key, tuple_texts(change.rows, key, row), entity_id, entity_id) + lines
     return row_violation(
-        entity, change, (row,), rule="@key", message=message, property_name=named(key), value=entity_id
+        entity, change, (row,), rule="@key", message=message, property_name=property_names(key), value=entity_id
     )
 
 

@@ -33,7 +33,7 @@ def column_of(name: str) -> str:
     return _ENDPOINTS.get(name, name)
 
 
-def selected(condition: Condition, batch: pa.RecordBatch, params: BoundParams) -> Mask:
+def filter_batch(condition: Condition, batch: pa.RecordBatch, params: BoundParams) -> Mask:
     """The rows of a batch for which the condition is TRUE. The batch has at least the columns that it looks at."""
 
     def values(expr: Expr) -> Operand:
@@ -48,16 +48,16 @@ def selected(condition: Condition, batch: pa.RecordBatch, params: BoundParams) -
     return holds(_on_disk(condition), values, params, batch.num_rows)
 
 
-def selected_rows(condition: Condition, rows: Sequence[Row], schema: pa.Schema, params: BoundParams) -> list[Row]:
+def filter_rows(condition: Condition, rows: Sequence[Row], schema: pa.Schema, params: BoundParams) -> list[Row]:
     """Those of these rows, which are values as they are stored, for which the condition is TRUE."""
     names = columns_in(condition)
     looked_at = pa.schema([schema.field(name) for name in names])
     columns = [pa.array([row[name] for row in rows], field.type) for name, field in zip(names, looked_at, strict=True)]
     batch = pa.RecordBatch.from_arrays(columns, schema=looked_at)
-    return [rows[place] for place in selected(condition, batch, params).nonzero()[0].tolist()]
+    return [rows[place] for place in filter_batch(condition, batch, params).nonzero()[0].tolist()]
 
 
-def pushed(condition: Condition, schema: pa.Schema, params: BoundParams) -> Predicate | None:
+def to_predicate(condition: Condition, schema: pa.Schema, params: BoundParams) -> Predicate | None:
     """The same condition as a filter of the table, or None where only `selected` is exact."""
     return predicate_of(_on_disk(condition), ROW, schema, params)
 

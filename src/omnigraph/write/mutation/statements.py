@@ -34,7 +34,7 @@ from omnigraph.storage.manifest import TablePin
 from omnigraph.storage.tables import Table, table_schema
 from omnigraph.write.changes import ChangeMode, ChangeSet, TableChange
 from omnigraph.write.intake import embedded_values, managed_blob, without_outdated
-from omnigraph.write.mutation.conditions import column_of, columns_in, pushed, selected, selected_rows
+from omnigraph.write.mutation.conditions import column_of, columns_in, filter_batch, filter_rows, to_predicate
 from omnigraph.write.mutation.stored_rows import Row, read_whole_rows
 from omnigraph.write.rules import Violation, refuse
 
@@ -176,13 +176,13 @@ class MutationRun:
             if row["id"] not in written:
                 yield row
         if written:
-            yield from selected_rows(condition, list(written.values()), table_schema(entity), self._params)
+            yield from filter_rows(condition, list(written.values()), table_schema(entity), self._params)
 
     def _committed_rows(
         self, entity: NodeType | EdgeType, condition: Condition, columns: list[str] | None
     ) -> Iterator[Row]:
         table = self._table(entity.table_key)
-        predicate = pushed(condition, table.schema, self._params)
+        predicate = to_predicate(condition, table.schema, self._params)
         if predicate is None:
             ids = self._ids_by_looking(table, condition)
             predicate = AnyOf(
@@ -200,7 +200,7 @@ class MutationRun:
         columns = ["id", *(name for name in columns_in(condition) if name != "id")]
         ids = []
         for batch in table.scan(columns):
-            ids += batch.column("id").filter(pa.array(selected(condition, batch, self._params))).to_pylist()
+            ids += batch.column("id").filter(pa.array(filter_batch(condition, batch, self._params))).to_pylist()
         return ids
 
     # --- results ------------------------------------------------------------------------------------------

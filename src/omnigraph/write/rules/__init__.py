@@ -17,17 +17,17 @@ if TYPE_CHECKING:
     from omnigraph.write.rules.key_columns import SLICE_ROWS as SLICE_ROWS
     from omnigraph.write.rules.key_columns import Mask as Mask
     from omnigraph.write.rules.key_columns import Rows as Rows
-    from omnigraph.write.rules.key_columns import gathered as gathered
     from omnigraph.write.rules.key_columns import members as members
     from omnigraph.write.rules.key_columns import part_bytes as part_bytes
     from omnigraph.write.rules.key_columns import part_count as part_count
     from omnigraph.write.rules.key_columns import part_numbers as part_numbers
+    from omnigraph.write.rules.key_columns import take_rows as take_rows
     from omnigraph.write.rules.patterns import check_pattern as check_pattern
     from omnigraph.write.rules.row_violations import RowViolation as RowViolation
     from omnigraph.write.rules.row_violations import ViolationLog as ViolationLog
     from omnigraph.write.rules.row_violations import row_violation as row_violation
     from omnigraph.write.rules.uniqueness import both_lines as both_lines
-    from omnigraph.write.rules.uniqueness import named as named
+    from omnigraph.write.rules.uniqueness import property_names as property_names
     from omnigraph.write.rules.uniqueness import repeated_in_change as repeated_in_change
     from omnigraph.write.rules.uniqueness import tuple_texts as tuple_texts
     from omnigraph.write.rules.uniqueness import unique_message as unique_message
@@ -61,7 +61,7 @@ else:
                 "Mask",
                 "Rows",
                 "SLICE_ROWS",
-                "gathered",
+                "take_rows",
                 "members",
                 "part_bytes",
                 "part_count",
@@ -70,7 +70,7 @@ else:
             "patterns": ("check_pattern",),
             "uniqueness": (
                 "both_lines",
-                "named",
+                "property_names",
                 "repeated_in_change",
                 "tuple_texts",
                 "unique_message",

@@ -137,7 +137,7 @@ def row_slices(rows: pa.Table, names: Sequence[str]) -> Iterator[tuple[int, pa.T
         yield start, rows.slice(start, size)
 
 
-def gathered(column: pa.ChunkedArray, rows: Rows) -> pa.Array:
+def take_rows(column: pa.ChunkedArray, rows: Rows) -> pa.Array:
     """The values of some rows, in their order. Arrow's own `take` puts all chunks together first."""
     if column.num_chunks == 1:
         return column.chunk(0).take(pa.array(rows))

@@ -65,14 +65,14 @@ def row_violation(
         type_name=entity.name,
         entity_id=entity_id,
         property=property_name,
-        value=None if value is None else shown(value),
+        value=None if value is None else display_value(value),
         file=file,
         line=line,
     )
     return RowViolation(violation, entity.table_key, rows)
 
 
-def shown(value: Any) -> str:
+def display_value(value: Any) -> str:
     """A value for people: text as it is, everything else as JSON, cut when it is long."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= 80 else f"{text[:77]}..."

@@ -12,7 +12,7 @@ from omnigraph.write.changes import TableChange
 from omnigraph.write.rules.canonical_text import canonical_column, repeats, tuple_codes
 from omnigraph.write.rules.committed_view import CommittedView
 from omnigraph.write.rules.key_columns import members, row_slices
-from omnigraph.write.rules.row_violations import RowViolation, row_violation, shown
+from omnigraph.write.rules.row_violations import RowViolation, display_value, row_violation
 
 
 def check_unique(entity: NodeType | EdgeType, change: TableChange, view: CommittedView) -> Iterator[RowViolation]:
@@ -37,7 +37,13 @@ def repeated_in_change(
         lines = both_lines(change, other, row)
         message = unique_message(entity, group, texts, ids[other].as_py(), ids[row].as_py()) + lines
         yield row_violation(
-            entity, change, (row,), rule="@unique", message=message, property_name=named(group), value=spelled(texts)
+            entity,
+            change,
+            (row,),
+            rule="@unique",
+            message=message,
+            property_name=property_names(group),
+            value=spell_tuple(texts),
         )
 
 
@@ -67,7 +73,13 @@ def _held(
         message = unique_message(entity, group, texts, other, rows["id"][row].as_py())
         place = (first + row,)
         yield row_violation(
-            entity, change, place, rule="@unique", message=message, property_name=named(group), value=spelled(texts)
+            entity,
+            change,
+            place,
+            rule="@unique",
+            message=message,
+            property_name=property_names(group),
+            value=spell_tuple(texts),
         )
 
 
@@ -77,16 +89,17 @@ def _held(
 def unique_message(
     entity: NodeType | EdgeType, group: Sequence[str], texts: Sequence[str], first_id: str, second_id: str
 ) -> str:
-    value = shown(spelled(texts))
-    return f"@unique violation on {entity.name}.{named(group)}: value '{value}' held by '{first_id}' and '{second_id}'"
+    value = display_value(spell_tuple(texts))
+    holders = f"held by '{first_id}' and '{second_id}'"
+    return f"@unique violation on {entity.name}.{property_names(group)}: value '{value}' {holders}"
 
 
-def named(group: Sequence[str]) -> str:
+def property_names(group: Sequence[str]) -> str:
     """`k`, or `(a, b)` for several."""
     return group[0] if len(group) == 1 else f"({', '.join(group)})"
 
 
-def spelled(texts: Sequence[str]) -> str:
+def spell_tuple(texts: Sequence[str]) -> str:
     return texts[0] if len(texts) == 1 else f"({', '.join(texts)})"
 
 

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from omnigraph.language.schema import CheckRule, EdgeType, NodeType, Property, RangeRule
 from omnigraph.write.changes import TableChange
 from omnigraph.write.rules.key_columns import row_slices
-from omnigraph.write.rules.row_violations import RowViolation, row_violation, shown
+from omnigraph.write.rules.row_violations import RowViolation, display_value, row_violation
 
 
 def check_values(entity: NodeType | EdgeType, change: TableChange) -> Iterator[RowViolation]:
@@ -80,7 +80,7 @@ def _scalar_violations(
 ) -> Iterator[RowViolation]:
     for row in np.flatnonzero(_bad(pc.or_kleene(fits, pc.is_null(column)))).tolist():
         value = column[row].as_py()
-        spelled = f"'{shown(value)}'" if isinstance(value, str) else shown(value)
+        spelled = f"'{display_value(value)}'" if isinstance(value, str) else display_value(value)
         message = f"{rule} violation on {entity.name}.{name}: value {spelled} {reason}"
         yield row_violation(entity, change, (first + row,), rule=rule, message=message, property_name=name, value=value)
 

@@ -22,7 +22,7 @@ from omnigraph.storage import GraphStorage, accept, from_disk, read_files
 from omnigraph.storage.manifest import LoadedManifest, TablePin
 from omnigraph.write.verify import file_checks as files
 from omnigraph.write.verify import row_checks as rows
-from omnigraph.write.verify.report import Finding, VerifyReport, guarded, in_order
+from omnigraph.write.verify.report import Finding, VerifyReport, in_order, with_unreadable
 
 _NOT_A_GRAPH = (GraphNotFound, FormatTooOld, FormatTooNew, FormatStampUnreadable, Unreachable)
 """What makes a check pointless: raised as it is."""
@@ -36,18 +36,18 @@ def verify_graph(storage: GraphStorage, *, deep: bool = True) -> VerifyReport:
     catalog = _load_catalog(storage, findings)
     pending = files.pending_recoveries(storage)
     findings += pending.findings
-    findings += guarded("unreadable", "the graph root", files.check_leftovers(storage))
+    findings += with_unreadable("unreadable", "the graph root", files.check_leftovers(storage))
     for branch, manifest in loaded.items():
         where = f"branch {branch}"
-        findings += guarded("manifest_unreadable", where, files.check_manifest(manifest))
+        findings += with_unreadable("manifest_unreadable", where, files.check_manifest(manifest))
         if catalog is not None:
-            findings += guarded("manifest_unreadable", where, files.check_declared(manifest, catalog))
-        findings += guarded("drift_unknown", where, files.check_drift(storage, manifest, pending.covered))
-        findings += guarded("history_unreadable", where, files.check_history(storage, manifest))
+            findings += with_unreadable("manifest_unreadable", where, files.check_declared(manifest, catalog))
+        findings += with_unreadable("drift_unknown", where, files.check_drift(storage, manifest, pending.covered))
+        findings += with_unreadable("history_unreadable", where, files.check_history(storage, manifest))
     pins = sorted({pin for manifest in loaded.values() for pin in manifest.state.pins()}, key=_place)
     for pin in pins:
-        findings += guarded("pin_unreadable", files.describe(pin), files.check_pin(storage, pin, catalog))
-    findings += guarded("fork_unreadable", "forks", _check_forks(storage, loaded, deep))
+        findings += with_unreadable("pin_unreadable", files.describe(pin), files.check_pin(storage, pin, catalog))
+    findings += with_unreadable("fork_unreadable", "forks", _check_forks(storage, loaded, deep))
     if deep:
         findings += _check_contents(storage, loaded, pins, catalog)
     row_total = sum(pin.row_count for pin in pins)
@@ -89,7 +89,7 @@ def _check_forks(storage: GraphStorage, loaded: Mapping[str, LoadedManifest], de
         yield files.fork_finding(pin, reused=reused)
         if deep:
             table = storage.tables.open(pin)
-            yield from guarded("index_unreadable", files.describe(pin), rows.check_indexes(table), "warning")
+            yield from with_unreadable("index_unreadable", files.describe(pin), rows.check_indexes(table), "warning")
 
 
 def _check_contents(
@@ -103,8 +103,8 @@ def _check_contents(
         table = storage.tables.open(pin)
         entity = catalog.table(pin.table_key) if catalog is not None else None
         if entity is not None:
-            yield from guarded("rows_unreadable", where, rows.check_rows(table, entity))
-        yield from guarded("index_unreadable", where, rows.check_indexes(table), "warning")
+            yield from with_unreadable("rows_unreadable", where, rows.check_rows(table, entity))
+        yield from with_unreadable("index_unreadable", where, rows.check_indexes(table), "warning")
     if catalog is not None:
         yield from _check_edges(storage, loaded, catalog)
 
@@ -122,4 +122,6 @@ def _check_edges(storage: GraphStorage, loaded: Mapping[str, LoadedManifest], ca
         if isinstance(edge_type, EdgeType) and all(files.readable(storage, pin) for pin in triple):
             table, sources, targets = (storage.tables.open(pin) for pin in triple)
             where = files.describe(triple[0])
-            yield from guarded("rows_unreadable", where, rows.check_endpoints(table, edge_type, sources, targets))
+            yield from with_unreadable(
+                "rows_unreadable", where, rows.check_endpoints(table, edge_type, sources, targets)
+            )

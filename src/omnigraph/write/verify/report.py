@@ -106,7 +106,7 @@ def in_order(findings: list[Finding]) -> tuple[Finding, ...]:
     return tuple(sorted(dict.fromkeys(findings), key=lambda finding: _ORDER[finding.severity]))
 
 
-def guarded(code: str, where: str, check: Iterator[Finding], severity: Severity = "error") -> Iterator[Finding]:
+def with_unreadable(code: str, where: str, check: Iterator[Finding], severity: Severity = "error") -> Iterator[Finding]:
     """The findings of a check; what it cannot read is a finding too. A store that does not answer ends the report."""
     try:
         yield from check

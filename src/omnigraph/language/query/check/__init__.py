@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from omnigraph.language.query.check.checked_clauses import CheckedOr as CheckedOr
     from omnigraph.language.query.check.checked_clauses import CheckedTraversal as CheckedTraversal
     from omnigraph.language.query.check.match import check_block as check_block
-    from omnigraph.language.query.check.mentions import introduced as introduced
+    from omnigraph.language.query.check.mentions import bound_variables as bound_variables
     from omnigraph.language.query.check.mutations import check_mutation as check_mutation
     from omnigraph.language.query.check.order import check_count as check_count
     from omnigraph.language.query.check.order import check_order as check_order
@@ -36,7 +36,7 @@ else:
                 "CheckedTraversal",
             ),
             "match": ("check_block",),
-            "mentions": ("introduced",),
+            "mentions": ("bound_variables",),
             "mutations": ("check_mutation",),
             "order": (
                 "check_count",

@@ -12,7 +12,7 @@ from omnigraph.language.query.check.checked_clauses import (
     CheckedOr,
     CheckedTraversal,
 )
-from omnigraph.language.query.check.mentions import introduced, mentioned
+from omnigraph.language.query.check.mentions import bound_variables, mentioned_variables
 from omnigraph.language.query.check.scope import RefusalError, Scope
 from omnigraph.language.query.check.tests import (
     check_comparison,
@@ -49,7 +49,7 @@ def check_block(scope: Scope, block: Block) -> CheckedBlock:
             checked.append(_check_clause(scope, clause))
         except RefusalError as refusal:
             scope.session.report.refuse(refusal)
-            scope.session.broken |= {name for name in introduced((clause,)) if scope.find(name) is None}
+            scope.session.broken |= {name for name in bound_variables((clause,)) if scope.find(name) is None}
     return tuple(checked)
 
 
@@ -143,7 +143,7 @@ def _check_traversal(scope: Scope, traversal: Traversal) -> CheckedTraversal:
 
 def _check_not(scope: Scope, clause: Not) -> CheckedNot:
     outer = _outer_variable(scope, (clause.block,), "not", clause.at)
-    inner = Scope(scope.session, introduced(clause.block.clauses), scope)
+    inner = Scope(scope.session, bound_variables(clause.block.clauses), scope)
     return CheckedNot(outer, check_block(inner, clause.block))
 
 
@@ -151,7 +151,7 @@ def _check_or(scope: Scope, clause: Or) -> CheckedOr:
     _outer_variable(scope, clause.alternatives, "or", clause.at)
     alternatives: list[CheckedBlock] = []
     for block in clause.alternatives:
-        inner = Scope(scope.session, introduced(block.clauses), scope)
+        inner = Scope(scope.session, bound_variables(block.clauses), scope)
         alternatives.append(check_block(inner, block))
     return CheckedOr(tuple(alternatives))
 
@@ -178,7 +178,7 @@ def _outer_variable(scope: Scope, blocks: tuple[Block, ...], word: str, at: Exte
     """The first variable of the outside that the blocks mention, by its name in the IR; T9 if there is none."""
     unknown = False
     for block in blocks:
-        for name in mentioned(block.clauses, scope.session.params):
+        for name in mentioned_variables(block.clauses, scope.session.params):
             bound = scope.find(name)
             if bound is not None:
                 return bound.name

@@ -29,7 +29,7 @@ from omnigraph.language.query.parse import (
 )
 
 
-def introduced(clauses: Iterable[Clause]) -> frozenset[str]:
+def bound_variables(clauses: Iterable[Clause]) -> frozenset[str]:
     """The variables that these clauses bind for their own block; `maybe` gives its variables away."""
     names: set[str] = set()
     for clause in clauses:
@@ -39,12 +39,12 @@ def introduced(clauses: Iterable[Clause]) -> frozenset[str]:
             case Traversal():
                 names.update(_traversed(clause))
             case Maybe(block=block):
-                names |= introduced(block.clauses)
+                names |= bound_variables(block.clauses)
     names.discard(ANONYMOUS)
     return frozenset(names)
 
 
-def mentioned(clauses: Iterable[Clause], params: Container[str]) -> Iterator[str]:
+def mentioned_variables(clauses: Iterable[Clause], params: Container[str]) -> Iterator[str]:
     """The variables that these clauses speak of, in order, nested `not` blocks left out.
 
     A bare `$x` in a value is a parameter if there is one of that name.
@@ -64,9 +64,9 @@ def mentioned(clauses: Iterable[Clause], params: Container[str]) -> Iterator[str
                 yield from _in_value(call, params)
             case Or(alternatives=alternatives):
                 for block in alternatives:
-                    yield from mentioned(block.clauses, params)
+                    yield from mentioned_variables(block.clauses, params)
             case Maybe(block=block):
-                yield from mentioned(block.clauses, params)
+                yield from mentioned_variables(block.clauses, params)
             case Not():
                 pass
 
