@@ -39,6 +39,8 @@ class Pair:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.model = Model()
+        self.dropped = False
+        """A branch was deleted: a merge may then ask where the model knows the answer."""
         self.follow("main", {"a": 0, "b": 0, "c": 0})
         for branch in BRANCHES[1:]:
             graph.create_branch(branch)
@@ -64,8 +66,13 @@ class Pair:
                 for commit in reversed(self.graph.commits(branch)):
                     if commit.commit_id not in self.model.commits and commit.py.get("kind") in UPKEEP:
                         self.model.add(branch, commit.commit_id, self.model.content(branch))
+            case ("drop", branch):
+                self.graph.delete_branch(branch)
+                self.graph.create_branch(branch)
+                self.model.heads[branch] = self.model.heads["main"]
+                self.dropped = True
             case ("merge", source, target, on_conflict, fault) if source != target:
-                self.merge(source, target, on_conflict, fault)
+                self.merge(source, target, None if self.dropped else on_conflict, fault)
 
     def merge(self, source: str, target: str, on_conflict: str | None, fault: Point | None) -> None:
         expected, conflicts = self.model.merged(source, target)
@@ -81,7 +88,7 @@ class Pair:
             self.follow(target, expected, self.model.heads[source])
         else:
             assert on_conflict is None
-            assert outcome == sorted(conflicts)
+            assert outcome == sorted(conflicts) or (self.dropped and set(outcome) > set(conflicts))
 
     def attempt(self, source: str, target: str, on_conflict: str | None, fault: Point | None) -> str | list[str | None]:
         try:
@@ -104,6 +111,23 @@ UPKEEP = ("optimize", "ensure_indices")
 @settings(max_examples=18)
 @given(history=histories)
 def test_branches_that_merge_each_other_at_random_agree_with_the_model(
+    tmp_path_factory: pytest.TempPathFactory, history: list[tuple[Any, ...]]
+) -> None:
+    lines = [node("Person", name=name, age=0) for name in "abc"]
+    pair = Pair(make(tmp_path_factory.mktemp("history") / "g", SCHEMA, lines))
+    for step in history:
+        pair.perform(step)
+    pair.check()
+    assert_clean(pair.graph)
+
+
+drop = st.tuples(st.just("drop"), st.sampled_from(BRANCHES[1:]))
+shorter = st.lists(st.one_of(edit, edit, removal, merge_one, merge_one, merge_one, drop), min_size=8, max_size=24)
+
+
+@settings(max_examples=18)
+@given(history=shorter)
+def test_a_deleted_branch_costs_a_question_at_most_and_never_an_edit(
     tmp_path_factory: pytest.TempPathFactory, history: list[tuple[Any, ...]]
 ) -> None:
     lines = [node("Person", name=name, age=0) for name in "abc"]
