@@ -25,7 +25,7 @@ def to_json_text(document: Mapping[str, Json]) -> str:
 
 
 def paint(text: str, color: str, stream: TextIO) -> str:
-    """The text in a colour, but only for a person: a terminal, and NO_COLOR unset or empty."""
+    """The text in a colour, if the stream is a terminal and NO_COLOR is unset or empty."""
     if os.environ.get("NO_COLOR") or not stream.isatty():
         return text
     return f"\x1b[{color}m{text}\x1b[0m"
@@ -33,7 +33,7 @@ def paint(text: str, color: str, stream: TextIO) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """Where a command hands its result to. It knows both forms, so that a command never asks which one is wanted."""
+    """Prints the result of a command, as text or as JSON, so that a command need not know which one is wanted."""
 
     json: bool
 
@@ -46,7 +46,7 @@ class Output:
                 self.write(line)
 
     def show_receipt(self, document: Mapping[str, Json], lines: Iterable[str], happened: str) -> None:
-        """The result of a write, which has happened: where nobody takes it, that is told on stderr and no failure."""
+        """The receipt of a write. The write is done, so a result that cannot be printed is a warning, not a failure."""
         try:
             self.show(document, lines)
             sys.stdout.flush()
@@ -60,7 +60,7 @@ class Output:
         sys.stdout.write(f"{line}\n")
 
     def note(self, line: str) -> None:
-        """One line for the person at the terminal. What nobody can read changes nothing about the outcome."""
+        """One line on stderr. If it cannot be written, the outcome is the same."""
         with suppress(OSError):
             sys.stderr.write(f"{line}\n")
 

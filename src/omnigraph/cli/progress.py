@@ -92,7 +92,7 @@ def short(number: float) -> str:
 
 
 def progress_line(*, quiet: bool = False) -> ProgressLine | None:
-    """A line to draw on, or None when nobody looks at one."""
+    """A progress line, or None when stderr is not a terminal."""
     if quiet or not sys.stderr.isatty():
         return None
     return ProgressLine(sys.stderr, columns=os.get_terminal_size(sys.stderr.fileno()).columns or _COLUMNS_DEFAULT)

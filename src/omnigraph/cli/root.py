@@ -90,7 +90,7 @@ def _asks_for_json(argv: Sequence[str]) -> bool:
 
 
 def _open_closed_streams() -> None:
-    """A stream that the caller closed takes nothing, and is no reason to fail."""
+    """A stream that the caller closed is replaced: writing to it must not fail."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 - for the life of the process
@@ -111,7 +111,7 @@ def _show_version(context: click.Context, _option: click.Parameter, value: bool)
 
 root = Root(
     name="omnigraph",
-    help="A typed property graph on Lance, with branches, commits and merges over the whole graph.",
+    help="A typed property graph on Lance, with branches and commits over the whole graph.",
     params=[
         click.Option(
             ["-v", "--version"],

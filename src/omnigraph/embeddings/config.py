@@ -70,7 +70,7 @@ class EmbeddingConfig:
 
 
 def is_chosen(environ: Mapping[str, str] | None = None) -> bool:
-    """True when somebody chose a provider. A key alone may be there for quite another program."""
+    """Whether a provider is configured. A key alone does not count: it may be there for another program."""
     environ = os.environ if environ is None else environ
     return _is_mock(environ) or any(environ.get(name) for name in (PROVIDER, BASE_URL, MODEL))
 

@@ -1,4 +1,4 @@
-"""The embedder: texts in, unit vectors out, whoever makes them. Thread-safe; made once per configuration.
+"""The embedder: texts in, unit vectors out, from any provider. Thread-safe; made once per configuration.
 
 Every vector is checked (length, finite numbers, not zero) and scaled to length one before anyone sees it. Recent ones
 are remembered by model, dimension, role and a hash of the text.

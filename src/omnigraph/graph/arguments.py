@@ -43,7 +43,7 @@ def _time_text(value: dt.date) -> str | None:
         return None
     try:
         return value.astimezone(dt.UTC).isoformat(timespec="milliseconds")
-    except OverflowError:  # outside the years that dates have: whoever parses the text reports it
+    except OverflowError:  # outside the range of dates: the parser of the text reports it
         return value.isoformat(timespec="milliseconds")
 
 
@@ -71,7 +71,7 @@ def _json(name: str, value: Any) -> Json:
         if set(map(type, value)) <= _PLAIN:  # lists of keys are long
             return list(value)
         return [_json(name, item) for item in value]
-    numpy = sys.modules.get("numpy")  # a value of it can only come from a program that imported it
+    numpy = sys.modules.get("numpy")  # a numpy value can only come from a program that imported numpy
     if numpy is not None and isinstance(value, numpy.generic | numpy.ndarray):
         return _from_numpy(name, value, numpy)
     if isinstance(value, dt.date):

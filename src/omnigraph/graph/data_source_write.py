@@ -87,7 +87,7 @@ class DataSourceWrite:
                     match_edges=options.match_edges,
                     message=options.message,
                 )
-            except LoadInterrupted as interrupted:  # the commit is there: the caller must not hear of a failure
+            except LoadInterrupted as interrupted:  # the commit is done: the caller must not see a failure
                 return interrupted.result
 
     def abort(self) -> None:

@@ -1,6 +1,6 @@
 """A read of one type in partitions: planned on a graph, carried out by any number of processes.
 
-`plan_read` is the gate: whoever holds a plan may read by it, so it is made from an open graph alone. The plan names one
+`plan_read` is the gate: a plan is permission to read, so it is made from an open graph only. The plan names one
 version of one table, and every partition reads that version, whatever is written meanwhile.
 """
 

@@ -98,7 +98,7 @@ class Reader:
         )
 
     def _snapshot(self, read: Read) -> tuple[Snapshot, str | None]:
-        """The snapshot to read, and the commit that was asked for, if one was."""
+        """The snapshot to read, and the requested commit, if any."""
         if read.commit is not None:
             commit = history.find_commit(self._storage, read.commit, read.branch)
             return history.snapshot_at(self._storage, commit), commit.commit_id

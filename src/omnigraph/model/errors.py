@@ -2,7 +2,7 @@
 
 A face maps a *family* to its own numbers (HTTP status, exit code) in one table. The `code` of an error is
 the snake_case name of its class and never changes. Every error survives pickling, because workers send
-errors home.
+errors to the driver.
 """
 
 from __future__ import annotations

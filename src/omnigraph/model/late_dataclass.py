@@ -53,7 +53,7 @@ def _late(cls: Class, kw_only: bool) -> Class:
 
 
 class _AtFirstUse:
-    """Stands for a method until somebody looks it up, then puts the method in its place."""
+    """A placeholder for a method: the first lookup replaces it with the method."""
 
     __slots__ = ("_cls", "_make", "_name")
 
@@ -67,7 +67,7 @@ class _AtFirstUse:
 
 
 class _Factory:
-    """The default of a field whose default is made anew; shown as the standard library shows it."""
+    """The default of a field with a default factory; shown as the standard library shows it."""
 
     def __repr__(self) -> str:
         return "<factory>"

@@ -1,4 +1,4 @@
-"""Late names: a package's face. It offers names of its modules and imports each module when it is first asked for."""
+"""Late names: a package's face. It offers names of its modules and imports each module on first use."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import Any
 
 
 def late_names(
-    package: str, contents: Mapping[str, tuple[str, ...]]
+    package: str, contents: Mapping[str, tuple[str, ...]], *, root: str | None = None
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """The `__getattr__` and `__dir__` of a package whose modules (by their names in it) offer these names."""
+    """The `__getattr__` and `__dir__` of a package whose modules (by their names in it, or in `root`) offer these names."""
     homes = {name: module for module, names in contents.items() for name in names}
 
     def get(name: str) -> Any:
         home = homes.get(name)
         if home is None:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        value = getattr(importlib.import_module(f"{package}.{home}"), name)
-        setattr(sys.modules[package], name, value)  # the next look finds it without coming here
+        value = getattr(importlib.import_module(f"{root or package}.{home}"), name)
+        setattr(sys.modules[package], name, value)  # the next access finds it without this function
         return value
 
     return get, lambda: sorted(homes)

@@ -279,7 +279,7 @@ def _coerce_date(value: Any, scalar: Scalar, where: str) -> int:
 
 
 def _meant(value: int, scalar: Scalar) -> str:
-    """A date whose dashes and quotes were left away looks like days."""
+    """A date without its dashes and quotes looks like a number of days."""
     if scalar is not Scalar.DATE or len(str(value)) != len("YYYYMMDD"):
         return ""
     try:

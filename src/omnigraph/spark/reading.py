@@ -68,7 +68,7 @@ class TableReader(DataSourceReader):
         assert isinstance(partition, FragmentGroup)
         schema = self.plan.schema()
         predicate = All(tuple(self.predicates)) if self.predicates else None
-        # A scan wants a column even when none is asked for: `count()` counts ids.
+        # A scan needs at least one column: `count()` counts ids.
         wanted = list(self.plan.columns) or ["id"]
         for batch in self.plan.source.read(partition.fragments, wanted, predicate):
             if batch.num_rows:
@@ -79,7 +79,7 @@ class PushingReader(TableReader):
     """The same, with filters that the storage applies. Needs `spark.sql.python.filterPushdown.enabled`.
 
     Spark 4.3 plans this once per frame and keeps the filters of the first query for all later ones, so it is right only
-    for a frame that is used once. That is why it must be asked for.
+    for a frame that is used once. That is why it is off by default.
     """
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802 — Spark's name

@@ -38,7 +38,7 @@ class Profile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperatorConfig:
-    """Everything `config.yaml` says, and the keys in it that nobody reads."""
+    """Everything in `config.yaml`, and its unknown keys."""
 
     actor: str | None = None
     defaults: Defaults = field(default_factory=Defaults)

@@ -52,7 +52,7 @@ Scope = ServerScope | ClusterScope | StoreScope
 def resolve_scope(
     address: Address, config: OperatorConfig, capability: Capability, label: str, *, offline: str | None = None
 ) -> Scope:
-    """The scope of a command, or the reason why there is none; `offline` is a way to do without one."""
+    """The scope of a command, or the reason why there is none; `offline` names an option that makes it unnecessary."""
     scope = _chosen(address, config, capability)
     if scope is None:
         raise _nothing_addressed(capability, label, offline)

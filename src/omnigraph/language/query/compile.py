@@ -106,7 +106,7 @@ def parse_queries(text: str, *, file: str | None = None) -> QuerySource:
 
 
 def compile_query(text: str, catalog: Catalog, *, name: str | None = None, file: str | None = None) -> CompiledQuery:
-    """Parse a text, pick one query, check it and lower it. `name` may be left away when there is exactly one."""
+    """Parse a text, pick one query, check it and lower it. `name` may be omitted when there is exactly one."""
     parsed = parse(text, file)
     _require_unique_names(parsed)
     return check_declaration(_pick(parsed, name), catalog, parsed.source)

@@ -1,7 +1,7 @@
 """Lowering: checked clauses become a pipeline in which every op finds its variables bound.
 
 Within a run of clauses: first scans and expansions, one connected component after the other; then conditions; then
-`or` and `not` blocks. A `maybe` block ends the run, because what follows it may speak of variables that it left NULL.
+`or` and `not` blocks. A `maybe` block ends the run, because what follows it may use variables that it left NULL.
 """
 
 from __future__ import annotations

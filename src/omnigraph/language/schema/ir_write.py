@@ -101,7 +101,7 @@ def _bound(bound: int | float | None) -> dict[str, Any] | None:
 
 
 def _write(value: Any, newline: str) -> str:
-    """JSON text. The standard encoder cannot be told how to spell floats."""
+    """JSON text. The standard encoder has no option for the spelling of floats."""
     if isinstance(value, dict):
         colon = ": " if newline else ":"
         items = [

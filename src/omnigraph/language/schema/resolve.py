@@ -85,7 +85,7 @@ class _Resolver:
         after: dict[str, str | None] = {}
         for prop in item.properties:
             hint = hint_of(prop.annotations)
-            # A hint that came with an interface speaks of the interface; here it may have nothing to do.
+            # A hint from an interface refers to the interface; for this type it may have no effect.
             inert = prop.name in injected and (hint not in old_names or prop.name in old_names)
             after[prop.name] = None if inert else hint
         claims = self._claim(

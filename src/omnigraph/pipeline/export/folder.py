@@ -76,7 +76,7 @@ class ExportFolder:
             sink.write(content)
 
     def discard(self) -> None:
-        """Takes away what an export writes, after it failed. The folder was empty when it began."""
+        """Removes the files of an export that failed. The folder was empty when it began."""
         files, base = self._open()
         for info in files.get_file_info([f"{base}/{name}" for name in EXPORTED_NAMES]):
             with suppress(OSError):

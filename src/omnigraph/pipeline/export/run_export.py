@@ -132,7 +132,7 @@ def _items(
     for entity, pin in chosen:
         groups = scan_groups(storage.tables.open(pin), rows=part_rows)
         if not groups and format != "jsonl":
-            groups = [()]  # a file without rows still tells its columns
+            groups = [()]  # a file without rows still has its columns
         for number, fragments in enumerate(groups):
             item = PartItem(
                 graph=storage.root.uri,

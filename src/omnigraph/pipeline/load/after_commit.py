@@ -1,4 +1,4 @@
-"""After the publish: a load has happened, whatever goes wrong from then on. What does is told with its receipt."""
+"""After the commit: the load is done, and what goes wrong from then on becomes a warning of its receipt."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Aftermath:
         """Whatever fails in the block becomes a warning: `what` is not as it should be, for a reason."""
         try:
             yield
-        except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - a listener, a disk: all of it is told
+        except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - a listener, a disk: everything becomes a warning
             self.note(error, what, remedy)
 
     def note(self, error: BaseException, what: str, remedy: str = "") -> None:

@@ -52,7 +52,7 @@ class HandedOver:
         return cls(files, plan, schema.ir_hash, to_records, name)
 
     def spill(self, partition: int, batches: Iterator[pa.RecordBatch]) -> DecodeReceipt:
-        """In a task: its rows to the staging area. Nobody looks at them unless this attempt's receipt comes home."""
+        """In a task: its rows to the staging area. They are used only if the receipt of this attempt arrives."""
         item = FramePartition(partition_name(self.name, partition), self.to_records, batches)
         return decode_item(DecodeTask(self.plan, self.files, partition, item))
 

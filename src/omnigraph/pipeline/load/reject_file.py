@@ -70,7 +70,7 @@ class RejectFile:
                 os.unlink(self.place)
 
     def without_commit(self) -> None:
-        """Nothing was loaded: what is broken is told where that costs nobody a record."""
+        """Nothing was loaded: the broken records are written, unless that would overwrite input."""
         if self.records and not self.may_be_input:
             self._put()
         self.drop()

@@ -32,7 +32,7 @@ from omnigraph.write.mutation import count_of, digest
 __all__ = ["Engine", "Load", "LoadMode", "load"]
 
 INDEX_FROM_ROWS = 100_000
-"""A type that a load brings so many rows of gets its indexes right away; smaller loads leave them to `optimize`."""
+"""A type with at least this many new rows gets its indexes right after the load; others wait for `optimize`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -157,7 +157,7 @@ class LoadWriter:
 
 
 def way_of(mode: LoadMode, key: TableKey, each: TypeRows, view: CommittedView) -> Way:
-    """How the rows reach their table. A merge of which nothing is there yet is an append."""
+    """How the rows reach their table. A merge into an empty table is an append."""
     if mode != "merge":
         return "append" if mode == "append" else "overwrite"
     if not view.row_count(key):

@@ -20,7 +20,7 @@ _VERSION = re.compile(r'"?(\d+)(?:\.(\d+))?[^"\s]*"?')
 
 
 class JavaMissing(Unreachable):
-    """Spark needs a Java runtime, and there is none that would do."""
+    """Spark needs a Java runtime, and none of a suitable version was found."""
 
     _hint = (
         "install a Java runtime of version 17 or newer and set JAVA_HOME, or load with engine='local', "

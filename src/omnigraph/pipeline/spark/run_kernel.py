@@ -1,8 +1,7 @@
 """Running kernels: one work item per task, results exactly once, and an end by Ctrl-C that leaves nothing.
 
-Rows never pass through the JVM. A task is `kernel(item)`; what it returns is pickled home, and the result of the
-attempt that succeeded is the only one that arrives. A kernel that refuses on purpose (an `OmniGraphError`) is not
-tried again.
+Rows never pass through the JVM. A task is `kernel(item)`. What it returns is pickled and sent to the driver, and only the
+result of the attempt that succeeded arrives. A kernel that refuses on purpose (an `OmniGraphError`) is not tried again.
 """
 
 from __future__ import annotations
@@ -118,7 +117,7 @@ def attempt() -> str:
 
 
 class _Refusal:
-    """An error on purpose, on its way home."""
+    """An error that a kernel raised on purpose, on its way to the driver."""
 
     def __init__(self, error: OmniGraphError) -> None:
         self.error = error
@@ -139,7 +138,7 @@ class _Items:
 
 @dataclass(frozen=True, slots=True)
 class _Tasks:
-    """What a Python worker runs: the work on its partition, with each result as a row that travels home."""
+    """What a Python worker runs: the work on its partition, with each result as a row for the driver."""
 
     work: Work
     counted: Tally | None
@@ -168,8 +167,7 @@ class _Tasks:
 def _interruptible(spark: SparkSession, group: str, report: StageReport, action: Callable[[], Rows]) -> Rows:
     """Runs an action beside the caller, who can be interrupted meanwhile: an interrupt ends the jobs of the group.
 
-    In the caller's own thread the interrupt would come in the middle of a word to the JVM, and nothing more could be
-    said to it.
+    In the caller's own thread the interrupt could cut a message to the JVM short, and the connection would be unusable.
     """
     outcome: list[Rows] = []
     failure: list[BaseException] = []
@@ -184,7 +182,7 @@ def _interruptible(spark: SparkSession, group: str, report: StageReport, action:
     worker = threading.Thread(target=work, name=f"omnigraph-{report.stage.name}", daemon=True)
     worker.start()
     try:
-        while worker.is_alive():  # a wait without end would not hear of an interrupt that another thread received
+        while worker.is_alive():  # a wait without a timeout would not notice an interrupt that another thread received
             worker.join(POLL_S)
     except BaseException:
         _cancel(spark, group)
@@ -197,7 +195,7 @@ def _interruptible(spark: SparkSession, group: str, report: StageReport, action:
 
 @contextmanager
 def _named(spark: SparkSession, group: str, stage_name: str) -> Iterator[None]:
-    """The jobs of the block, in this thread, can be told from others."""
+    """Marks the jobs of the block, in this thread, as a group."""
     context = context_of(spark)
     if context is not None:
         context.setJobGroup(group, f"omnigraph {stage_name}", interruptOnCancel=True)

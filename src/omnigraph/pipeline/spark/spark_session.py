@@ -148,7 +148,7 @@ def normal_master(master: str) -> str:
 
 
 def require_reachable(master: str) -> None:
-    """Refuses a master that nobody answers for. Spark itself would try for a minute."""
+    """Raises if no master answers at this address. Spark itself would try for a minute."""
     found = re.match(r"(spark|sc)://([^/;]+)", master)
     if found is None:
         return

@@ -175,7 +175,7 @@ class _Transparent(Scope):
 
 
 def _outer_variable(scope: Scope, blocks: tuple[Block, ...], word: str, at: Extent) -> str:
-    """The first variable of the outside that the blocks mention, by its name in the IR; T9 if there is none."""
+    """The first variable from outside that the blocks use, by its name in the IR; T9 if there is none."""
     unknown = False
     for block in blocks:
         for name in mentioned_variables(block.clauses, scope.session.params):

@@ -1,4 +1,4 @@
-"""Mentions: which variables a clause introduces, and which it speaks of."""
+"""Mentions: the variables that a clause binds, and those that it uses."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from omnigraph.language.query.parse import (
 
 
 def bound_variables(clauses: Iterable[Clause]) -> frozenset[str]:
-    """The variables that these clauses bind for their own block; `maybe` gives its variables away."""
+    """The variables that these clauses bind for their own block; those of a `maybe` are bound outside of it too."""
     names: set[str] = set()
     for clause in clauses:
         match clause:
@@ -45,7 +45,7 @@ def bound_variables(clauses: Iterable[Clause]) -> frozenset[str]:
 
 
 def mentioned_variables(clauses: Iterable[Clause], params: Container[str]) -> Iterator[str]:
-    """The variables that these clauses speak of, in order, nested `not` blocks left out.
+    """The variables that these clauses use, in order, without nested `not` blocks.
 
     A bare `$x` in a value is a parameter if there is one of that name.
     """

@@ -218,7 +218,7 @@ class Membership:
 
 @dataclass(frozen=True, slots=True)
 class TextClause:
-    """A text predicate that stands alone."""
+    """A text predicate as a clause of its own."""
 
     call: TextCall
     at: Extent = field(default=NOWHERE, compare=False, repr=False)

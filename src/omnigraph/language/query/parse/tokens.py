@@ -27,7 +27,7 @@ class Comment(NamedTuple):
 
 
 class Complaint(NamedTuple):
-    """Something that is no token: what is wrong, where, and the way out."""
+    """A text that is not a token: what is wrong, where, and a hint."""
 
     message: str
     start: int
