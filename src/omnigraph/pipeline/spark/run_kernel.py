@@ -1,6 +1,6 @@
 """Running kernels: one work item per task, results exactly once, and an end by Ctrl-C that leaves nothing.
 
-Rows never pass through the JVM. A task is `kernel(item)`. What it returns is pickled and sent to the driver, and only the
+Rows never pass through the JVM. A task is `kernel(item)`. Its result is pickled and sent to the driver, and only the
 result of the attempt that succeeded arrives. A kernel that refuses on purpose (an `OmniGraphError`) is not tried again.
 """
 
