@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from omnigraph.history.commits import commit_list as commit_list
     from omnigraph.history.commits import find_commit as find_commit
     from omnigraph.history.commits import snapshot_at as snapshot_at
+    from omnigraph.history.entity_log import EntityLogEntry as EntityLogEntry
+    from omnigraph.history.entity_log import PropertyBlame as PropertyBlame
+    from omnigraph.history.entity_log import blame as blame
+    from omnigraph.history.entity_log import entity_changes as entity_changes
     from omnigraph.history.entity_lookup import PastEntity as PastEntity
     from omnigraph.history.entity_lookup import entity_at as entity_at
     from omnigraph.history.known_commits import KnownCommits as KnownCommits
@@ -84,6 +88,12 @@ else:
                 "create_tag",
                 "delete_tag",
                 "tag_list",
+            ),
+            "entity_log": (
+                "EntityLogEntry",
+                "PropertyBlame",
+                "blame",
+                "entity_changes",
             ),
         },
     )

@@ -41,7 +41,7 @@ def entity_at(storage: GraphStorage, type_name: str, entity_id: str, commit: Gra
     A type is named `Person`, or `node:Person` where a node type and an edge type have the same name.
     """
     snapshot = snapshot_at(storage, commit)
-    pin = _pin(snapshot.tables, type_name)
+    pin = pin_of_type(snapshot.tables, type_name)
     try:
         storage.tables.require_there(pin)
         side = TableSide(storage, pin, snapshot)
@@ -55,7 +55,8 @@ def entity_at(storage: GraphStorage, type_name: str, entity_id: str, commit: Gra
     return PastEntity(commit.commit_id, pin.table_key.kind, pin.table_key.type_name, entity_id, images[0])
 
 
-def _pin(tables: Sequence[TablePin], type_name: str) -> TablePin:
+def pin_of_type(tables: Sequence[TablePin], type_name: str) -> TablePin:
+    """The table of the type that a caller names."""
     found = [pin for pin in tables if type_name in (pin.table_key.type_name, str(pin.table_key))]
     if not found:
         raise TypeNotFound(type_name)

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from omnigraph.history.diff.cells import Mask as Mask
     from omnigraph.history.diff.entity_changes import ChangeFilter as ChangeFilter
     from omnigraph.history.diff.entity_changes import EntityChange as EntityChange
+    from omnigraph.history.diff.entity_changes import OpName as OpName
     from omnigraph.history.diff.entity_changes import change_filter as change_filter
     from omnigraph.history.diff.entity_changes import type_id as type_id
     from omnigraph.history.diff.images import Endpoints as Endpoints
@@ -43,6 +44,7 @@ else:
                 "EntityChange",
                 "change_filter",
                 "type_id",
+                "OpName",
             ),
             "images": (
                 "Endpoints",
