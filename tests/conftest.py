@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
+from omnigraph.graph import Graph
 from omnigraph.storage.leases import s3 as lease_objects
+from support.processes.writers import SCHEMA
 from support.servers.s3_server import S3Server, seaweedfs
 from support.short_leases import SHORT
 
@@ -58,6 +60,12 @@ def new_root(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[str], 
     server: S3Server = request.getfixturevalue("s3")
     prefix = tmp_path.name
     return lambda name: server.uri(f"{prefix}/{name}")
+
+
+@pytest.fixture
+def graph(tmp_path: Path, request: pytest.FixtureRequest) -> Graph:
+    """An empty graph on local disk, with people who know each other or with the `SCHEMA` of the module."""
+    return Graph.init(str(tmp_path / "g"), getattr(request.module, "SCHEMA", SCHEMA), durability="os")
 
 
 @pytest.fixture(scope="session")

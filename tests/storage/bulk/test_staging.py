@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import pyarrow as pa
 import pytest
 
-from omnigraph.graph import Graph
 from omnigraph.model.errors import KeyConflict, OmniGraphError
-from omnigraph.storage import All, Compare, GraphStorage, IsNull, OneOf, open_storage
+from omnigraph.storage import All, Compare, GraphStorage, IsNull, OneOf
 from omnigraph.storage.manifest import TablePin
 from omnigraph.storage.tables import (
     IndexSpec,
@@ -29,13 +27,6 @@ from support.processes.writers import PERSON
 
 SCHEMA = "node Person { name: String @key  age: I32?  bio: String?  vec: Vector(2)? }\n"
 BASE = TablePin(PERSON, PERSON.location, 1, None, 0)
-
-
-@pytest.fixture
-def storage(new_root: Callable[[str], str]) -> GraphStorage:
-    uri = new_root("g")
-    Graph.init(uri, SCHEMA, durability="os")
-    return open_storage(uri, durability="os")
 
 
 @pytest.fixture

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
-from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
-from omnigraph.graph import Graph
-from omnigraph.storage import GraphStorage, OneOf, open_storage
+from omnigraph.storage import GraphStorage, OneOf
 from omnigraph.storage.manifest import TablePin
 from omnigraph.storage.restore import restore_lineage
 from omnigraph.storage.tables import (
@@ -24,16 +22,15 @@ from omnigraph.storage.tables import (
 )
 from omnigraph.storage.tables.key_map import KeyMaps
 from omnigraph.storage.tables.staging import existing_ids
-from support.processes.writers import PERSON, SCHEMA
+from support.processes.writers import PERSON
 
 BASE = TablePin(PERSON, PERSON.location, 1, None, 0)
 UNIVERSE = [f"k{number}" for number in range(60)]
 
 
 @pytest.fixture
-def storage(tmp_path: Path) -> GraphStorage:
-    Graph.init(str(tmp_path / "g"), SCHEMA, durability="os")
-    return open_storage(str(tmp_path / "g"), durability="os")
+def storage(local: GraphStorage) -> GraphStorage:
+    return local
 
 
 @pytest.fixture(autouse=True)

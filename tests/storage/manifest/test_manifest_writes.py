@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shutil
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from operator import itemgetter
 from pathlib import Path
@@ -25,13 +25,6 @@ from omnigraph.storage.manifest.row_writes import GROWN_ROWS_MAX, find_head, onl
 from omnigraph.storage.manifest.rows import ManifestRow, TableVersion
 from omnigraph.storage.manifest.store import CommitLost, LoadedManifest, ManifestStore
 from support.processes.writers import SCHEMA, write_pair
-
-
-@pytest.fixture
-def storage(new_root: Callable[[str], str]) -> GraphStorage:
-    uri = new_root("g")
-    Graph.init(uri, SCHEMA, durability="os")
-    return open_storage(uri, durability="os")
 
 
 def plan(actor: str, branch: str = "main") -> PublishPlan:

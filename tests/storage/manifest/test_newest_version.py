@@ -6,18 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from omnigraph.graph import Graph
-from omnigraph.storage import GraphStorage, open_storage
+from omnigraph.storage import GraphStorage
 from omnigraph.storage.manifest import TablePin
-from support.processes.writers import PERSON, SCHEMA, write_pair
+from support.processes.writers import PERSON, write_pair
 
 VERSIONS = Path(PERSON.location, "_versions")
 
 
 @pytest.fixture
-def storage(tmp_path: Path) -> GraphStorage:
-    Graph.init(str(tmp_path / "g"), SCHEMA, durability="os")
-    return open_storage(str(tmp_path / "g"), durability="os")
+def storage(local: GraphStorage) -> GraphStorage:
+    return local
 
 
 @pytest.mark.parametrize("opened_at", [1, 3, 6])

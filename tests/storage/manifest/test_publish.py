@@ -17,13 +17,6 @@ from omnigraph.storage.manifest.store import COMPACT_ABOVE_FRAGMENTS
 from support.processes.writers import SCHEMA, write_pair
 
 
-@pytest.fixture
-def storage(new_root: Callable[[str], str]) -> GraphStorage:
-    uri = new_root("g")
-    Graph.init(uri, SCHEMA, durability="os")
-    return open_storage(uri, durability="os")
-
-
 def empty_commit(actor: str = "a") -> PublishPlan:
     return PublishPlan(identity=CommitIdentity(actor_id=actor))
 

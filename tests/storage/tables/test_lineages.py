@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
-from omnigraph.graph import Graph
 from omnigraph.model.errors import BranchExists, BranchHasDependants, HistoricalVersionReclaimed, OmniGraphError
 from omnigraph.storage import Compare, GraphStorage, layout, open_storage
 from omnigraph.storage.failpoints import InjectedFault, Point, armed
@@ -25,23 +23,10 @@ from omnigraph.storage.tables import (
     stage_upsert,
 )
 from support.graphs.rust_graphs import rust_graph
-from support.processes.writers import KNOWS, PERSON, SCHEMA
+from support.processes.writers import KNOWS, PERSON
 
 WHERE = PERSON.location
 BASE = TablePin(PERSON, WHERE, 1, None, 0)
-
-
-@pytest.fixture
-def storage(new_root: Callable[[str], str]) -> GraphStorage:
-    uri = new_root("g")
-    Graph.init(uri, SCHEMA, durability="os")
-    return open_storage(uri, durability="os")
-
-
-@pytest.fixture
-def local(tmp_path: Path) -> GraphStorage:
-    Graph.init(str(tmp_path / "g"), SCHEMA, durability="os")
-    return open_storage(str(tmp_path / "g"), durability="os")
 
 
 def people(**ages: int) -> pa.Table:

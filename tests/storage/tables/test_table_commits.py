@@ -30,15 +30,14 @@ from omnigraph.storage.tables import (
 )
 from omnigraph.storage.tables import commits as table_commits
 from omnigraph.storage.tables.commits import StaleEffect
-from support.processes.writers import PERSON, SCHEMA
+from support.processes.writers import PERSON
 
 BASE = TablePin(PERSON, PERSON.location, 1, None, 0)
 
 
 @pytest.fixture
-def storage(tmp_path: Path) -> GraphStorage:
-    Graph.init(str(tmp_path / "g"), SCHEMA, durability="os")
-    return open_storage(str(tmp_path / "g"), durability="os")
+def storage(local: GraphStorage) -> GraphStorage:
+    return local
 
 
 def people(**ages: int | None) -> pa.Table:

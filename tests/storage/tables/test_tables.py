@@ -10,7 +10,6 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from omnigraph.graph import Graph
 from omnigraph.model.errors import Corrupt, HistoricalVersionReclaimed, Internal, OmniGraphError
 from omnigraph.storage import Compare, GraphStorage, OneOf, open_storage
 from omnigraph.storage.lance import session as lance_session
@@ -29,22 +28,9 @@ from omnigraph.storage.tables import (
     stage_overwrite,
     stage_upsert,
 )
-from support.processes.writers import PERSON, SCHEMA
+from support.processes.writers import PERSON
 
 BASE = TablePin(PERSON, PERSON.location, 1, None, 0)
-
-
-@pytest.fixture
-def storage(new_root: Callable[[str], str]) -> GraphStorage:
-    uri = new_root("g")
-    Graph.init(uri, SCHEMA, durability="os")
-    return open_storage(uri, durability="os")
-
-
-@pytest.fixture
-def local(tmp_path: Path) -> GraphStorage:
-    Graph.init(str(tmp_path / "g"), SCHEMA, durability="os")
-    return open_storage(str(tmp_path / "g"), durability="os")
 
 
 def people(*names: str) -> pa.Table:
