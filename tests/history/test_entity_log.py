@@ -133,7 +133,7 @@ def test_a_merge_of_a_merge_is_followed_to_where_the_change_was_made(graph: Grap
     made = head(graph, "draft")
     merged(graph, "draft", "release")
     merged(graph, "release")
-    assert [entry.commit.commit_id for entry in log(graph, "Alice")][0] == made
+    assert log(graph, "Alice")[0].commit.commit_id == made
     assert told(log(graph, "Alice")) == [("update", ("age",)), ("insert", ())]
 
 
@@ -142,7 +142,8 @@ def test_the_merge_itself_is_told_once_its_branch_is_deleted(graph: Graph) -> No
     change(Graph(graph._storage, "draft", "ada"), 'update Person set { age: 31 } where name = "Alice"')
     merge_id = merged(graph, "draft").commit_id
     graph.delete_branch("draft")
-    assert [(entry.commit.commit_id, entry.merged_by) for entry in log(graph, "Alice")][0] == (merge_id, None)
+    newest = log(graph, "Alice")[0]
+    assert (newest.commit.commit_id, newest.merged_by) == (merge_id, None)
 
 
 def test_a_conflict_that_was_decided_otherwise_is_told_as_the_merge(graph: Graph) -> None:
@@ -151,7 +152,7 @@ def test_a_conflict_that_was_decided_otherwise_is_told_as_the_merge(graph: Graph
     change(graph, 'update Person set { age: 32 } where name = "Alice"')
     decided = [{"entity_kind": "node", "type_name": "Person", "entity_id": "Alice", "properties": {"age": 99}}]
     merge_id = merged(graph, "draft", resolve=decided).commit_id
-    assert [entry.commit.commit_id for entry in log(graph, "Alice")][0] == merge_id
+    assert log(graph, "Alice")[0].commit.commit_id == merge_id
     assert told(log(graph, "Alice")) == [("update", ("age",)), ("update", ("age",)), ("insert", ())]
 
 
