@@ -163,6 +163,8 @@ def _number(members: Members, name: str) -> int:
 def _members(token: str) -> Members:
     if len(token) > TOKEN_MAX:
         raise ChangeCursorRejected(f"it has {len(token)} characters, more than {TOKEN_MAX}")
+    if "=" in token:
+        raise _not_ours()
     try:
         data = base64.b64decode(token + "=" * (-len(token) % 4), altchars=b"-_", validate=True)
     except (binascii.Error, ValueError):
