@@ -49,6 +49,7 @@ class TablePlan:
     """What the merge does to one type of the target."""
 
     key: TableKey
+    sides: Sides
     writes: tuple[RowWrites, ...]
     removed: pa.Array
     """The ids of the entities that go."""
@@ -104,7 +105,7 @@ def plan_merge(
         writes, removed = _row_changes(key, entity, sides, merge_table(sides, others), resolver)
         if converges(options.merge_edges, key):
             writes = without_twins(writes, sides)
-        tables.append(TablePlan(key, tuple(writes), *removed))
+        tables.append(TablePlan(key, sides, tuple(writes), *removed))
     moving = tuple(table for table in tables if not table.is_empty)
     resolver.refuse_unused()
     if resolver.total:

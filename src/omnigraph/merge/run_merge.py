@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from omnigraph.history import Snapshot, delete_branch, snapshot_of
@@ -34,7 +36,14 @@ from omnigraph.model.identifiers import MAIN, normalize_branch
 from omnigraph.model.late_dataclass import dataclass
 from omnigraph.storage import AcceptedSchema, GraphStorage
 from omnigraph.storage.manifest import LoadedManifest, TablePin
-from omnigraph.storage.tables import StagedEffect, stage_patch, table_schema
+from omnigraph.storage.tables import (
+    StagedEffect,
+    Table,
+    row_addresses,
+    shared_fragments,
+    stage_patch,
+    table_schema,
+)
 from omnigraph.write import ChangeSet, StagedWork
 from omnigraph.write.commit import Prepared, WriteBase, WriteRequest, settle, write
 
@@ -136,7 +145,7 @@ class _Run:
             ends = (self._request.source, self._request.target)
             raise MergeConflicts(*ends, plan.conflicts, plan.conflicts_total, found.note)
         self._last = self._result(outcome, base, found, plan)
-        works = tuple(_work(self._storage, base.schema.catalog, table) for table in plan.tables)
+        works = tuple(staged_work(self._storage, base.schema.catalog, table) for table in plan.tables)
         return Prepared(ChangeSet(works=works, guard=self._require_source))
 
     def _base(self, target: LoadedManifest) -> tuple[Outcome, MergeBase | None]:
@@ -207,15 +216,16 @@ def _recorded(options: MergeOptions) -> dict[str, Json]:
 # --- staging ----------------------------------------------------------------------------------------------
 
 
-def _work(storage: GraphStorage, catalog: Catalog, table: TablePlan) -> StagedWork:
+def staged_work(storage: GraphStorage, catalog: Catalog, table: TablePlan) -> StagedWork:
     """The change of one type: rows stream from where they are into new files of the target's table."""
     entity = catalog.table(table.key)
     assert entity is not None, "checked when the table was planned"
     schema = table_schema(entity)
 
     def stage(pin: TablePin) -> StagedEffect | None:
-        rows = _all_rows(table, schema)
-        return stage_patch(storage.tables.open(pin), rows, table.gone_rows, storage.root.lance_options)
+        opened = storage.tables.open(pin)
+        gone = gone_addresses(table, opened)
+        return stage_patch(opened, _all_rows(table, schema), gone, storage.root.lance_options)
 
     return StagedWork(table.key, stage)
 
@@ -223,3 +233,21 @@ def _work(storage: GraphStorage, catalog: Catalog, table: TablePlan) -> StagedWo
 def _all_rows(table: TablePlan, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     for each in table.writes:
         yield from whole_rows(each, schema)
+
+
+def gone_addresses(table: TablePlan, opened: Table) -> npt.NDArray[np.uint64]:
+    """Where the rows lie that are replaced or removed.
+
+    What the target changed was read there. The rest lies where it was in the base, as long as nobody compacted it.
+    """
+    row_ids = table.gone_rows
+    found = np.zeros(len(row_ids), np.uint64)
+    missing = np.arange(len(row_ids))
+    for side in (table.sides.target, table.sides.base):
+        if side is not None and len(missing):
+            addresses, known = side.places.find(row_ids[missing])
+            known &= np.isin(addresses >> np.uint64(32), list(shared_fragments(side.table, opened)))
+            found[missing[known]] = addresses[known]
+            missing = missing[~known]
+    found[missing] = row_addresses(opened, row_ids[missing])
+    return found

@@ -132,7 +132,7 @@ def test_a_patch_writes_and_removes_rows_in_one_version(graph: Graph) -> None:
     storage = graph._storage
     pin = grown(storage, pin_of(graph), ["a", "b", "c"])
     opened = storage.tables.open(pin)
-    rows = {row["id"]: row["_rowid"] for row in opened.read(["id", "_rowid"]).to_pylist()}
+    rows = {row["id"]: row["_rowaddr"] for row in opened.read(["id", "_rowaddr"]).to_pylist()}
     new = pa.RecordBatch.from_pylist(
         [{"id": name, "name": name, "age": 9} for name in ("b", "d")], schema=opened.schema
     )
@@ -148,7 +148,7 @@ def test_a_patch_can_take_every_row_of_a_table(graph: Graph) -> None:
     storage = graph._storage
     pin = grown(storage, pin_of(graph), ["a", "b"])
     opened = storage.tables.open(pin)
-    effect = stage_patch(opened, iter(()), opened.read(["_rowid"])["_rowid"].to_numpy())
+    effect = stage_patch(opened, iter(()), opened.read(["_rowaddr"])["_rowaddr"].to_numpy())
     assert effect is not None
     assert storage.tables.open(moved(pin, storage.table_commits.commit(effect))).count() == 0
 

@@ -18,7 +18,7 @@ from omnigraph.history.diff.cells import Mask
 from omnigraph.history.diff.side import TableSide, heavy_columns_differ, light_columns_differ
 from omnigraph.history.export import SortedRun, sort_by_id
 from omnigraph.model.late_dataclass import dataclass
-from omnigraph.storage.tables import all_rows, candidate_rows, read_candidates, shared_version
+from omnigraph.storage.tables import CandidateRows, all_rows, candidate_rows, read_candidates, shared_version
 
 RowIds = npt.NDArray[np.uint64]
 
@@ -88,13 +88,15 @@ def _sorted_candidates(
     if before is not None and after is not None:
         shared = shared_version(before.storage.lineages, before.pin, after.pin)
         gone, come = candidate_rows(before.table, after.table, shared, after.read_object)
-        left = read_candidates(before.table, gone, before.light)
-        right = read_candidates(after.table, come, after.light)
-        return sort_by_id(left), sort_by_id(right)
+        return _sorted(before, gone), _sorted(after, come)
     if before is not None:
-        return sort_by_id(read_candidates(before.table, all_rows(before.table), before.light)), iter(())
+        return _sorted(before, all_rows(before.table)), iter(())
     assert after is not None
-    return iter(()), sort_by_id(read_candidates(after.table, all_rows(after.table), after.light))
+    return iter(()), _sorted(after, all_rows(after.table))
+
+
+def _sorted(side: TableSide, rows: CandidateRows) -> Iterator[pa.RecordBatch]:
+    return sort_by_id(side.noted(read_candidates(side.table, rows, side.light)))
 
 
 def rows_side_by_side(

@@ -5,19 +5,20 @@ Vectors and blobs are read only for rows whose other columns are equal, or whose
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
 
 from omnigraph.history.diff.cells import Mask, differing_cells
+from omnigraph.history.diff.row_places import RowPlaces
 from omnigraph.history.export import has_foreign_commits
 from omnigraph.history.snapshots import Snapshot
 from omnigraph.model.errors import Corrupt
 from omnigraph.storage import GraphStorage
 from omnigraph.storage.manifest import TablePin
-from omnigraph.storage.tables import Table, blob_cells, plainly_typed, read_blobs, take_with_row_ids
+from omnigraph.storage.tables import Table, blob_cells, plainly_typed, read_blobs, take_at, take_with_row_ids
 
 FIXED = ("id", "src", "dst")
 COMPARE_ROWS = 1024
@@ -32,6 +33,7 @@ class TableSide:
         self.pin = pin
         self.table: Table = storage.tables.open(pin)
         self._snapshot = snapshot
+        self.places = RowPlaces()
 
     def read_object(self, path: str) -> bytes | None:
         """A small file of the graph."""
@@ -42,6 +44,13 @@ class TableSide:
     def nothing_is_null(self) -> bool:
         """How to read a blob of no bytes: see `blob_cells`."""
         return has_foreign_commits(self.storage, self._snapshot)
+
+    def noted(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The same rows without their addresses, which are remembered."""
+        for batch in batches:
+            ids, addresses = (np.asarray(batch.column(name).to_numpy(), np.uint64) for name in ("_rowid", "_rowaddr"))
+            self.places.add(ids, addresses)
+            yield batch.drop_columns(["_rowaddr"])
 
     @cached_property
     def blobs(self) -> tuple[str, ...]:
@@ -64,7 +73,12 @@ class TableSide:
 
     def take(self, row_ids: np.ndarray[tuple[int], np.dtype[np.uint64]], columns: Sequence[str]) -> pa.Table:
         """Columns of rows that are known to be there; blobs as descriptors."""
-        taken = take_with_row_ids(self.table, row_ids, columns)
+        addresses, known = self.places.find(row_ids)
+        if len(row_ids) and known.all():
+            taken = take_at(self.table, addresses, columns)
+            taken = taken.append_column("_rowid", pa.array(row_ids[: taken.num_rows], pa.uint64()))
+        else:
+            taken = take_with_row_ids(self.table, row_ids, columns)
         if len(row_ids) != taken.num_rows:
             raise Corrupt(self.table.uri, f"{len(row_ids)} rows were asked for, {taken.num_rows} were found")
         return plainly_typed(taken)

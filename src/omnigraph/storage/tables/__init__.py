@@ -28,12 +28,15 @@ if TYPE_CHECKING:
     from omnigraph.storage.tables.hashing import text_hashes as text_hashes
     from omnigraph.storage.tables.key_map import key_maps as key_maps
     from omnigraph.storage.tables.lineages import Lineages as Lineages
+    from omnigraph.storage.tables.patches import row_addresses as row_addresses
     from omnigraph.storage.tables.patches import stage_patch as stage_patch
     from omnigraph.storage.tables.row_changes import CandidateRows as CandidateRows
     from omnigraph.storage.tables.row_changes import all_rows as all_rows
     from omnigraph.storage.tables.row_changes import candidate_rows as candidate_rows
     from omnigraph.storage.tables.row_changes import read_candidates as read_candidates
+    from omnigraph.storage.tables.row_changes import shared_fragments as shared_fragments
     from omnigraph.storage.tables.row_changes import shared_version as shared_version
+    from omnigraph.storage.tables.row_changes import take_at as take_at
     from omnigraph.storage.tables.row_changes import take_with_row_ids as take_with_row_ids
     from omnigraph.storage.tables.scan_partitions import GROUP_ROWS as GROUP_ROWS
     from omnigraph.storage.tables.scan_partitions import scan_group as scan_group
@@ -91,13 +94,18 @@ else:
             ),
             "key_map": ("key_maps",),
             "lineages": ("Lineages",),
-            "patches": ("stage_patch",),
+            "patches": (
+                "row_addresses",
+                "stage_patch",
+            ),
             "row_changes": (
                 "CandidateRows",
                 "all_rows",
                 "candidate_rows",
                 "read_candidates",
+                "shared_fragments",
                 "shared_version",
+                "take_at",
                 "take_with_row_ids",
             ),
             "scan_partitions": (

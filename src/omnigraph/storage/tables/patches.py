@@ -10,13 +10,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from omnigraph.model.errors import Corrupt
 from omnigraph.model.format_version import DATA_STORAGE_VERSION
 from omnigraph.storage.lance import LanceOperation, Transaction, translated, write_fragments
 from omnigraph.storage.tables.fragments import RowIds
+from omnigraph.storage.tables.row_changes import Addresses
 from omnigraph.storage.tables.staging import StagedEffect, staged_effect
 from omnigraph.storage.tables.table import Table
 
@@ -24,17 +24,17 @@ from omnigraph.storage.tables.table import Table
 def stage_patch(
     table: Table,
     rows: Iterator[pa.RecordBatch],
-    gone: RowIds,
+    gone: Addresses,
     storage_options: dict[str, str] | None = None,
 ) -> StagedEffect | None:
-    """Writes `rows`, in exactly the table's columns, and takes the rows with these row ids away.
+    """Writes `rows`, in exactly the table's columns, and takes the rows at these addresses away.
 
     A row that is replaced is in both. None when there is neither: then nothing moves.
     """
     first = next(rows, None)
     written = [] if first is None else _write(table, first, rows, storage_options)
     with translated(table.uri):
-        changed, emptied = _without_rows(table, _addresses(table, gone))
+        changed, emptied = _without_rows(table, gone)
     if not written and not len(gone):
         return None
     if not len(gone):
@@ -63,7 +63,8 @@ def _write(
     return list(transaction.operation.fragments)
 
 
-def _addresses(table: Table, row_ids: RowIds) -> npt.NDArray[np.uint64]:
+def row_addresses(table: Table, row_ids: RowIds) -> Addresses:
+    """Where rows lie. This makes Lance build a map of the table: whoever has read the rows knows it already."""
     if not len(row_ids):
         return np.empty(0, np.uint64)
     found = np.asarray(table.take(row_ids.tolist(), ["_rowaddr"])["_rowaddr"].to_numpy(), np.uint64)
@@ -72,7 +73,7 @@ def _addresses(table: Table, row_ids: RowIds) -> npt.NDArray[np.uint64]:
     return found
 
 
-def _without_rows(table: Table, addresses: npt.NDArray[np.uint64]) -> tuple[list[Any], list[int]]:
+def _without_rows(table: Table, addresses: Addresses) -> tuple[list[Any], list[int]]:
     """The fragments with new deletion vectors, and the numbers of those that have no row left."""
     changed, emptied = [], []
     fragments = (addresses >> np.uint64(32)).astype(np.int64)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from omnigraph.model.late_dataclass import dataclass
 from omnigraph.storage.lance import translated
@@ -69,20 +70,40 @@ def all_rows(table: Table) -> CandidateRows:
 
 
 def read_candidates(table: Table, rows: CandidateRows, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    """The columns of these rows and their `_rowid`, batch by batch, in no particular order."""
+    """The columns of these rows, `_rowid` and `_rowaddr`, batch by batch, in no particular order."""
+    wanted = [*columns, "_rowid", "_rowaddr"]
     if rows.fragments:
-        yield from _scan(table, rows.fragments, [*columns, "_rowid"])
+        yield from _scan(table, rows.fragments, wanted)
     if not len(rows.addresses):
         return
     touched = set(_distinct(rows.addresses >> _FRAGMENT))
     states = [state for state in fragment_states(table) if state.number in touched]
     if len(rows.addresses) * SCAN_IF_ONE_OF < sum(state.rows for state in states):
         for start in range(0, len(rows.addresses), TAKE_ROWS):
-            yield from _at(table, rows.addresses[start : start + TAKE_ROWS], [*columns, "_rowid"])
+            yield from _at(table, rows.addresses[start : start + TAKE_ROWS], wanted)
         return
-    for batch in _scan(table, states, [*columns, "_rowid", "_rowaddr"]):
-        wanted = np.isin(batch.column("_rowaddr").to_numpy(), rows.addresses)
-        yield batch.filter(pa.array(wanted)).select([*columns, "_rowid"])
+    for batch in _scan(table, states, wanted):
+        yield batch.filter(pa.array(np.isin(batch.column("_rowaddr").to_numpy(), rows.addresses)))
+
+
+def take_at(table: Table, addresses: Addresses, columns: Sequence[str]) -> pa.Table:
+    """Rows by their addresses, in this order; rows that are gone are left out."""
+    wanted = [*columns, "_rowaddr"]
+    parts = []
+    for start in range(0, len(addresses), TAKE_ROWS):
+        part = addresses[start : start + TAKE_ROWS]
+        batches = list(_at(table, part, wanted))
+        if batches:
+            found = pa.Table.from_batches(batches)
+            places = pc.index_in(pa.array(part, pa.uint64()), value_set=found["_rowaddr"].combine_chunks())
+            parts.append(found.take(places.drop_null()).select(list(columns)))
+    return pa.concat_tables(parts) if parts else table.take([], columns)
+
+
+def shared_fragments(one: Table, other: Table) -> set[int]:
+    """The fragments that both versions have: a row in one of them lies at the same address in the other."""
+    names = {(state.number, state.files) for state in fragment_states(one)}
+    return {state.number for state in fragment_states(other) if (state.number, state.files) in names}
 
 
 def take_with_row_ids(table: Table, row_ids: RowIds, columns: Sequence[str]) -> pa.Table:
