@@ -4,7 +4,7 @@ import omnigraph as og
 graph = og.init("people.omni", schema="people.pg")
 graph = og.open("people.omni")
 
-Everything that a program needs is here: `Graph` and what its methods take, return and raise.
+Everything that a program needs is here: `Graph`, and what its methods take and return. `og.errors` has every error.
 """
 
 from __future__ import annotations
@@ -17,88 +17,53 @@ if TYPE_CHECKING:
     from omnigraph.graph import Graph as Graph
     from omnigraph.graph import PinnedGraph as PinnedGraph
     from omnigraph.graph import verify as verify
+    from omnigraph.history import PastEntity as PastEntity
     from omnigraph.history import Snapshot as Snapshot
-    from omnigraph.history.export import UnknownType as UnknownType
-    from omnigraph.history.export import ValueNotExportable as ValueNotExportable
+    from omnigraph.history import Tag as Tag
+    from omnigraph.history.diff import Diff as Diff
+    from omnigraph.history.diff import EntityChange as EntityChange
     from omnigraph.language import CompileError as CompileError
     from omnigraph.language import Diagnostic as Diagnostic
     from omnigraph.language.query import ParameterError as ParameterError
-    from omnigraph.language.query import QueryNameRequired as QueryNameRequired
-    from omnigraph.language.query import UnknownQuery as UnknownQuery
-    from omnigraph.language.query import WrongQueryKind as WrongQueryKind
     from omnigraph.language.schema import MigrationPlan as MigrationPlan
+    from omnigraph.merge import MergeConflict as MergeConflict
+    from omnigraph.merge import MergeConflicts as MergeConflicts
+    from omnigraph.merge import MergeResult as MergeResult
     from omnigraph.model.errors import AlreadyInitialized as AlreadyInitialized
     from omnigraph.model.errors import BadRequest as BadRequest
     from omnigraph.model.errors import BranchExists as BranchExists
-    from omnigraph.model.errors import BranchHasDependants as BranchHasDependants
     from omnigraph.model.errors import BranchNotFound as BranchNotFound
-    from omnigraph.model.errors import BranchReplaced as BranchReplaced
-    from omnigraph.model.errors import CommitNotDurable as CommitNotDurable
     from omnigraph.model.errors import CommitNotFound as CommitNotFound
-    from omnigraph.model.errors import ConditionalPutsUnsupported as ConditionalPutsUnsupported
     from omnigraph.model.errors import Conflict as Conflict
     from omnigraph.model.errors import Corrupt as Corrupt
     from omnigraph.model.errors import Denied as Denied
-    from omnigraph.model.errors import EmbeddingModelMismatch as EmbeddingModelMismatch
-    from omnigraph.model.errors import EmbeddingNotConfigured as EmbeddingNotConfigured
-    from omnigraph.model.errors import EmbeddingProviderFailed as EmbeddingProviderFailed
-    from omnigraph.model.errors import ExpectedVersionMismatch as ExpectedVersionMismatch
-    from omnigraph.model.errors import FormatStampUnreadable as FormatStampUnreadable
-    from omnigraph.model.errors import FormatTooNew as FormatTooNew
-    from omnigraph.model.errors import FormatTooOld as FormatTooOld
     from omnigraph.model.errors import Gone as Gone
     from omnigraph.model.errors import GraphNotFound as GraphNotFound
-    from omnigraph.model.errors import GraphReplaced as GraphReplaced
-    from omnigraph.model.errors import HistoricalVersionReclaimed as HistoricalVersionReclaimed
-    from omnigraph.model.errors import InitializationClaimed as InitializationClaimed
-    from omnigraph.model.errors import InitializationIndeterminate as InitializationIndeterminate
-    from omnigraph.model.errors import Internal as Internal
-    from omnigraph.model.errors import InvalidBranchName as InvalidBranchName
-    from omnigraph.model.errors import InvalidRoot as InvalidRoot
-    from omnigraph.model.errors import InvalidValue as InvalidValue
     from omnigraph.model.errors import KeyConflict as KeyConflict
-    from omnigraph.model.errors import LeaseLost as LeaseLost
-    from omnigraph.model.errors import LeaseTimeout as LeaseTimeout
     from omnigraph.model.errors import LimitExceeded as LimitExceeded
     from omnigraph.model.errors import NotFound as NotFound
     from omnigraph.model.errors import OmniGraphError as OmniGraphError
-    from omnigraph.model.errors import OpenedReadOnly as OpenedReadOnly
     from omnigraph.model.errors import OutcomeUnknown as OutcomeUnknown
     from omnigraph.model.errors import PreconditionFailed as PreconditionFailed
-    from omnigraph.model.errors import ReadSetChanged as ReadSetChanged
     from omnigraph.model.errors import RecoveryRequired as RecoveryRequired
     from omnigraph.model.errors import ResourceLimitExceeded as ResourceLimitExceeded
-    from omnigraph.model.errors import RowLevelCasContention as RowLevelCasContention
-    from omnigraph.model.errors import SchemaApplyInProgress as SchemaApplyInProgress
-    from omnigraph.model.errors import SchemaContractDrift as SchemaContractDrift
-    from omnigraph.model.errors import SchemaContractMissing as SchemaContractMissing
-    from omnigraph.model.errors import StorageReadOnly as StorageReadOnly
-    from omnigraph.model.errors import SyncFailed as SyncFailed
-    from omnigraph.model.errors import TableDrift as TableDrift
-    from omnigraph.model.errors import TypeNotFound as TypeNotFound
     from omnigraph.model.errors import Unreachable as Unreachable
     from omnigraph.model.progress import Progress as Progress
     from omnigraph.model.progress import ProgressListener as ProgressListener
     from omnigraph.pipeline.export import ExportResult as ExportResult
-    from omnigraph.pipeline.spark import JavaMissing as JavaMissing
-    from omnigraph.pipeline.spark import SparkJobFailed as SparkJobFailed
-    from omnigraph.pipeline.spark import SparkMasterUnusable as SparkMasterUnusable
-    from omnigraph.pipeline.spark import SparkUnreachable as SparkUnreachable
     from omnigraph.query import Cancellation as Cancellation
     from omnigraph.query import Explanation as Explanation
     from omnigraph.query import QueryCancelled as QueryCancelled
     from omnigraph.query import QueryLimits as QueryLimits
     from omnigraph.query import QueryResult as QueryResult
-    from omnigraph.query import QueryTimeout as QueryTimeout
     from omnigraph.storage import AcceptedSchema as AcceptedSchema
     from omnigraph.storage import RecoveryRecord as RecoveryRecord
-    from omnigraph.storage.files import Durability
+    from omnigraph.storage.files import Durability as Durability
     from omnigraph.storage.manifest import GraphCommit as GraphCommit
     from omnigraph.write import LoadInterrupted as LoadInterrupted
     from omnigraph.write import LoadReport as LoadReport
     from omnigraph.write import LoadResult as LoadResult
     from omnigraph.write import MutationResult as MutationResult
-    from omnigraph.write.intake.tabular import InvalidMapping as InvalidMapping
     from omnigraph.write.intake.tabular import Suggestion as Suggestion
     from omnigraph.write.recovery import Sidecar as Sidecar
     from omnigraph.write.rules import ValidationFailed as ValidationFailed
@@ -111,123 +76,44 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
-    "graph": (
-        "Graph",
-        "PinnedGraph",
-        "verify",
-    ),
-    "history": ("Snapshot",),
-    "history.export": (
-        "UnknownType",
-        "ValueNotExportable",
-    ),
-    "language": (
-        "CompileError",
-        "Diagnostic",
-    ),
-    "language.query": (
-        "ParameterError",
-        "QueryNameRequired",
-        "UnknownQuery",
-        "WrongQueryKind",
-    ),
+    "graph": ("Graph", "PinnedGraph", "verify"),
+    "history": ("PastEntity", "Snapshot", "Tag"),
+    "history.diff": ("Diff", "EntityChange"),
+    "language": ("CompileError", "Diagnostic"),
+    "language.query": ("ParameterError",),
     "language.schema": ("MigrationPlan",),
+    "merge": ("MergeConflict", "MergeConflicts", "MergeResult"),
     "model.errors": (
         "AlreadyInitialized",
         "BadRequest",
         "BranchExists",
-        "BranchHasDependants",
         "BranchNotFound",
-        "BranchReplaced",
-        "CommitNotDurable",
         "CommitNotFound",
-        "ConditionalPutsUnsupported",
         "Conflict",
         "Corrupt",
         "Denied",
-        "EmbeddingModelMismatch",
-        "EmbeddingNotConfigured",
-        "EmbeddingProviderFailed",
-        "ExpectedVersionMismatch",
-        "FormatStampUnreadable",
-        "FormatTooNew",
-        "FormatTooOld",
         "Gone",
         "GraphNotFound",
-        "GraphReplaced",
-        "HistoricalVersionReclaimed",
-        "InitializationClaimed",
-        "InitializationIndeterminate",
-        "Internal",
-        "InvalidBranchName",
-        "InvalidRoot",
-        "InvalidValue",
         "KeyConflict",
-        "LeaseLost",
-        "LeaseTimeout",
         "LimitExceeded",
         "NotFound",
         "OmniGraphError",
-        "OpenedReadOnly",
         "OutcomeUnknown",
         "PreconditionFailed",
-        "ReadSetChanged",
         "RecoveryRequired",
         "ResourceLimitExceeded",
-        "RowLevelCasContention",
-        "SchemaApplyInProgress",
-        "SchemaContractDrift",
-        "SchemaContractMissing",
-        "StorageReadOnly",
-        "SyncFailed",
-        "TableDrift",
-        "TypeNotFound",
         "Unreachable",
     ),
-    "model.progress": (
-        "Progress",
-        "ProgressListener",
-    ),
+    "model.progress": ("Progress", "ProgressListener"),
     "pipeline.export": ("ExportResult",),
-    "pipeline.spark": (
-        "JavaMissing",
-        "SparkJobFailed",
-        "SparkMasterUnusable",
-        "SparkUnreachable",
-    ),
-    "query": (
-        "Cancellation",
-        "Explanation",
-        "QueryCancelled",
-        "QueryLimits",
-        "QueryResult",
-        "QueryTimeout",
-    ),
-    "storage": (
-        "AcceptedSchema",
-        "RecoveryRecord",
-    ),
+    "query": ("Cancellation", "Explanation", "QueryCancelled", "QueryLimits", "QueryResult"),
+    "storage": ("AcceptedSchema", "RecoveryRecord"),
     "storage.manifest": ("GraphCommit",),
-    "write": (
-        "LoadInterrupted",
-        "LoadReport",
-        "LoadResult",
-        "MutationResult",
-    ),
-    "write.intake.tabular": (
-        "InvalidMapping",
-        "Suggestion",
-    ),
+    "write": ("LoadInterrupted", "LoadReport", "LoadResult", "MutationResult"),
+    "write.intake.tabular": ("Suggestion",),
     "write.recovery": ("Sidecar",),
-    "write.rules": (
-        "ValidationFailed",
-        "Violation",
-    ),
-    "write.upkeep": (
-        "IndexReport",
-        "IndexStatus",
-        "OptimizeReport",
-    ),
+    "write.rules": ("ValidationFailed", "Violation"),
+    "write.upkeep": ("IndexReport", "IndexStatus", "OptimizeReport"),
     "write.verify": ("VerifyReport",),
 }
 """Where the names come from. They are imported on first use, so that `import omnigraph` stays cheap."""
@@ -286,6 +172,10 @@ def open(  # noqa: A001 — the name people expect: `og.open(...)`
 
 
 def __getattr__(name: str) -> Any:
+    if name == "errors":
+        from importlib import import_module
+
+        return import_module("omnigraph.errors")
     for home, names in _HOMES.items():
         if name in names:
             from importlib import import_module

@@ -398,7 +398,7 @@ def test_params_come_from_a_file_too(shelf: Desk) -> None:
     [
         ("[]", "JSON object"),
         ("{", "not JSON"),
-        ('{"slug":1,"slug":2}', "'slug' occurs twice"),
+        ('{"slug":1,"slug":2}', "duplicate member 'slug'"),
         ('{"slug":NaN}', "NaN"),
     ],
 )

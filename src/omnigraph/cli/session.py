@@ -13,7 +13,7 @@ from omnigraph.cli.catalogue import Capability, CommandFacts, Flag
 from omnigraph.cli.output import Output
 
 if TYPE_CHECKING:
-    from omnigraph.cli.target.operator_config import OperatorConfig
+    from omnigraph.cli.target import OperatorConfig
     from omnigraph.graph import Graph
     from omnigraph.language import Diagnostic
 
@@ -36,7 +36,7 @@ class Session:
     @cached_property
     def config(self) -> OperatorConfig:
         """Read once, so that an unknown key is reported once."""
-        from omnigraph.cli.target.operator_config import load_operator_config
+        from omnigraph.cli.target import load_operator_config
 
         config = load_operator_config(os.environ)
         for key in config.unknown_keys:
@@ -55,7 +55,7 @@ class Session:
 
     def enter(self, facts: CommandFacts) -> None:
         """Refuse flags that mean nothing to this command, before anything is read."""
-        from omnigraph.cli.target.flag_rules import refusal_of
+        from omnigraph.cli.target import refusal_of
 
         self.facts = facts
         if reason := refusal_of(facts, self.flags):
@@ -66,7 +66,7 @@ class Session:
     def target(self, uri: str | None, *, offline: str | None = None) -> Target:
         """The graph that this command works on; `offline` names the option that makes a graph unnecessary."""
         from omnigraph.cli.refusals import NotSupported
-        from omnigraph.cli.target.scope import Address, ClusterScope, ServerScope, resolve_scope
+        from omnigraph.cli.target import Address, ClusterScope, ServerScope, resolve_scope
 
         profile = self.flags.get(Flag.PROFILE) or os.environ.get("OMNIGRAPH_PROFILE")
         named = {flag.value: self.flags.get(flag) for flag in (Flag.STORE, Flag.SERVER, Flag.CLUSTER, Flag.GRAPH)}
@@ -100,7 +100,7 @@ class Target:
 
     def announce(self, verb: str) -> None:
         """Name the target of a write on stderr before it is touched."""
-        from omnigraph.cli.target.consent import is_local
+        from omnigraph.cli.target import is_local
 
         if not self.session.quiet:
             access = "direct, local" if is_local(self.uri) else "direct, remote"
@@ -108,7 +108,7 @@ class Target:
 
     def confirm(self, verb: str) -> None:
         """Ask for consent where a destructive command needs it."""
-        from omnigraph.cli.target.consent import require_consent
+        from omnigraph.cli.target import require_consent
 
         require_consent(verb, self.uri, yes=self.session.yes, json=self.session.json)
 

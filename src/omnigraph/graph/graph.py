@@ -114,7 +114,8 @@ class Graph(Versions, Maintenance):
                 cleanup_staging(storage)
         graph = cls(storage, normalize_branch(branch), actor)
         graph._check_contract(main)
-        graph._require_branch(graph._branch)
+        if graph._branch != MAIN:
+            graph._require_branch(graph._branch)
         return graph
 
     def close(self) -> None:

@@ -1,9 +1,10 @@
-"""Versions: the methods of `Graph` about its history. Commits, snapshots, branches."""
+"""Versions: the methods of `Graph` about its history. Commits, branches and tags; differences and merges."""
 
 from __future__ import annotations
 
 import datetime as dt
-from typing import Self
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Literal, Self
 
 from omnigraph import history
 from omnigraph.graph.handle import Handle
@@ -11,6 +12,11 @@ from omnigraph.history import Snapshot
 from omnigraph.model.errors import Conflict
 from omnigraph.model.identifiers import MAIN, normalize_branch
 from omnigraph.storage.manifest import GraphCommit
+
+if TYPE_CHECKING:
+    from omnigraph.history import PastEntity, Reference, Tag
+    from omnigraph.history.diff import Diff
+    from omnigraph.merge import MergeResult, OnConflict, Resolve
 
 
 class Versions(Handle):
@@ -121,3 +127,128 @@ class Versions(Handle):
                 f"cannot delete the currently active branch '{self._branch}'", "delete it from another handle"
             )
         history.delete_branch(self._storage, name)
+
+    # --- tags ---------------------------------------------------------------------------------------------
+
+    def tag(self, name: str, commit: str | None = None, *, force: bool = False) -> Tag:
+        """Gives a commit a name that stays: by default the head of this handle's branch.
+
+        `commit` is anything that names a commit: its id, a branch, another tag, a time. `force` moves an existing tag.
+
+        >>> graph.tag("release-1").name
+        'release-1'
+
+        Raises TagExists, InvalidTagName, UnknownReference and OpenedReadOnly.
+        """
+        named = self._reference(self._branch if commit is None else commit)
+        return history.create_tag(self._storage, name, named.commit_id, actor_id=self._actor, force=force)
+
+    def tags(self) -> list[Tag]:
+        """Every tag, sorted by name.
+
+        >>> graph.tags()
+        []
+
+        Raises Corrupt for a tag that cannot be read.
+        """
+        return history.tag_list(self._storage)
+
+    def delete_tag(self, name: str) -> Tag:
+        """Removes a tag and returns what it was. The commit stays.
+
+        >>> tag = graph.tag("release-1")
+        >>> graph.delete_tag("release-1") == tag
+        True
+
+        Raises TagNotFound, which suggests the nearest name, and OpenedReadOnly.
+        """
+        return history.delete_tag(self._storage, name)
+
+    # --- differences --------------------------------------------------------------------------------------
+
+    def diff(
+        self,
+        before: str,
+        after: str | None = None,
+        *,
+        kinds: Iterable[Literal["node", "edge"]] | None = None,
+        types: Iterable[str] | None = None,
+        ops: Iterable[Literal["insert", "update", "delete"]] | None = None,
+    ) -> Diff:
+        """What differs between two commits, entity by entity; `after` is by default the head of this handle's branch.
+
+        Each end is a branch, a tag, a commit id or a time. Only what differs is read.
+
+        >>> draft = graph.create_branch("draft")
+        >>> draft.mutate('query add() { insert Person { name: "Alan" } }').affected_nodes
+        1
+        >>> [(change.op, change.id) for change in graph.diff("main", "draft")]
+        [('insert', 'Alan')]
+
+        Raises UnknownReference, BadRequest for an unknown kind or operation, and HistoricalVersionReclaimed.
+        """
+        from omnigraph.history.diff import change_filter, diff_snapshots
+
+        wanted = change_filter(kinds=kinds, types=types, ops=ops)
+        ends = [self._snapshot_of(end) for end in (before, self._branch if after is None else after)]
+        return diff_snapshots(self._storage, ends[0], ends[1], wanted)
+
+    def entity_at(self, type_name: str, entity_id: str, at: str) -> PastEntity | None:
+        """One entity as a commit showed it, or None. `at` is a branch, a tag, a commit id or a time.
+
+        >>> graph.entity_at("Person", "Nobody", "main") is None
+        True
+
+        Raises UnknownReference, TypeNotFound and HistoricalVersionReclaimed.
+        """
+        return history.entity_at(self._storage, type_name, entity_id, self._reference(at).commit)
+
+    # --- joining ------------------------------------------------------------------------------------------
+
+    def merge(
+        self,
+        source: str,
+        into: str | None = None,
+        *,
+        message: str | None = None,
+        dry_run: bool = False,
+        on_conflict: OnConflict | None = None,
+        resolve: Resolve | None = None,
+        merge_edges: Literal["keep", "converge"] = "keep",
+        delete_branch: bool = False,
+    ) -> MergeResult:
+        """Brings what `source` changed into another branch (default: this handle's) as one commit with two parents.
+
+        `on_conflict` is "ours", "theirs", or one of them for each kind of conflict; `resolve` decides single entities,
+        as a list or by a function. `merge_edges="converge"` makes one of equal edges that both sides added. A `dry_run`
+        says what would happen, conflicts included, and changes nothing.
+
+        >>> draft = graph.create_branch("draft")
+        >>> draft.mutate('query add() { insert Person { name: "Alan" } }').affected_nodes
+        1
+        >>> graph.merge("draft", delete_branch=True).outcome
+        'fast_forward'
+
+        Raises MergeConflicts, whose `conflicts` carry the base, ours and theirs; BranchNotFound, InvalidResolution,
+        NoCommonHistory, OpenedReadOnly, and BadRequest for a merge of a branch into itself.
+        """
+        from omnigraph.merge import Merge, MergeOptions, delete_source, merge
+
+        request = Merge(
+            source=source,
+            target=self._named(into),
+            actor_id=self._actor,
+            message=message,
+            dry_run=dry_run,
+            options=MergeOptions(on_conflict=on_conflict, resolve=resolve, merge_edges=merge_edges),
+        )
+        result = merge(self._storage, lambda: self.schema, request)
+        return delete_source(self._storage, result) if delete_branch and not dry_run else result
+
+    # --- parts --------------------------------------------------------------------------------------------
+
+    def _reference(self, text: str) -> Reference:
+        return history.resolve(self._storage, text, self._branch)
+
+    def _snapshot_of(self, text: str) -> Snapshot:
+        return history.snapshot_at(self._storage, self._reference(text).commit)

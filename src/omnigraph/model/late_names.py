@@ -11,7 +11,7 @@ from typing import Any
 def late_names(
     package: str, contents: Mapping[str, tuple[str, ...]], *, root: str | None = None
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """The `__getattr__` and `__dir__` of a package whose modules (by their names in it, or in `root`) offer these names."""
+    """The `__getattr__` and `__dir__` of a package: the names that its modules offer, or those of `root`."""
     homes = {name: module for module, names in contents.items() for name in names}
 
     def get(name: str) -> Any:

@@ -1,16 +1,18 @@
-"""`omnigraph branch`: create, list and delete branches."""
+"""`omnigraph branch`: create, list, compare, merge and delete branches."""
 
 from __future__ import annotations
 
 import click
 
+from omnigraph.cli.commands.diff import diff_command
+from omnigraph.cli.commands.merge import merge_command
 from omnigraph.cli.frame import OmniGroup, json_option, uri_option
 from omnigraph.cli.session import Session
 
 
 @click.group("branch", cls=OmniGroup)
 def command() -> None:
-    """Create, list and delete branches."""
+    """Create, list, compare, merge and delete branches."""
 
 
 @command.command("create", example="omnigraph branch create review/new --store lib.omni")
@@ -61,3 +63,7 @@ def delete(session: Session, name: str, uri: str | None) -> None:
         {"uri": target.uri, "name": name, "actor_id": target.actor},
         [f"deleted branch {name}"],
     )
+
+
+command.add_command(diff_command("branch diff"))
+command.add_command(merge_command("branch merge"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from omnigraph.cli.frame import OmniCommand, branch_option, json_option
-from omnigraph.cli.inputs.query_source import QuerySource, source_options
+from omnigraph.cli.inputs import QuerySource, source_options
 from omnigraph.cli.session import Session
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import click
 
 from omnigraph.cli.frame import OmniCommand, branch_option, json_option, uri_argument
-from omnigraph.cli.inputs.pipeline_options import engine_options, refuse_master_without_spark
+from omnigraph.cli.inputs import engine_options, refuse_master_without_spark
 from omnigraph.cli.session import Session, Target
 
 if TYPE_CHECKING:

@@ -58,7 +58,7 @@ def command(session: Session, files: tuple[str, ...], check: bool) -> None:
 
 def _formatted_all(files: Sequence[str]) -> list[Formatted]:
     """Every file formatted, or every diagnostic of every file."""
-    from omnigraph.cli.inputs.files import read_text
+    from omnigraph.cli.inputs import read_text
     from omnigraph.language import CompileError
 
     results: list[Formatted] = []
@@ -104,7 +104,7 @@ def _report_check(session: Session, results: list[Formatted]) -> None:
 
 
 def _rewrite(session: Session, results: list[Formatted]) -> None:
-    from omnigraph.cli.inputs.files import replace_text
+    from omnigraph.cli.inputs import replace_text
 
     for result in results:
         if result.changed:

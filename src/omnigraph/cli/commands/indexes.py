@@ -24,7 +24,7 @@ def command(session: Session, uri: str | None, branch: str) -> None:
 
     Indexes make answers faster and never change them: rows that an index does not cover are scanned.
     """
-    from omnigraph.cli.formats.table import table_lines
+    from omnigraph.cli.formats import table_lines
 
     with session.target(uri).open_for_reading() as graph:
         rows = [_document(status) for status in graph.indexes(branch)]

@@ -19,10 +19,8 @@ def command(session: Session, uri: str, schema_file: str, force: bool) -> None:
 
     Missing directories are created. A graph that exists is never overwritten, not even with --force.
     """
-    from omnigraph.cli.inputs.schema_files import compile_file
-    from omnigraph.cli.target.cluster_paths import refuse_cluster_managed
-    from omnigraph.cli.target.operator_config import OperatorConfig
-    from omnigraph.cli.target.scope import Address, resolve_scope
+    from omnigraph.cli.inputs import compile_file
+    from omnigraph.cli.target import Address, OperatorConfig, refuse_cluster_managed, resolve_scope
     from omnigraph.graph import Graph
 
     resolve_scope(Address(uri=uri), OperatorConfig(), session.capability, "init")

@@ -29,7 +29,7 @@ def command(session: Session, uri: str | None, query_file: str, schema_file: str
 
     Warnings do not fail. With --schema no graph is needed, and the flags that address one are ignored.
     """
-    from omnigraph.cli.inputs.files import read_text
+    from omnigraph.cli.inputs import read_text
     from omnigraph.cli.refusals import ReportedFailure
     from omnigraph.language.query import lint_queries
 
@@ -47,7 +47,7 @@ def command(session: Session, uri: str | None, query_file: str, schema_file: str
 def _catalog(session: Session, uri: str | None, schema_file: str | None) -> tuple[Catalog, dict[str, Json]]:
     """The catalog to check against, and how the report names it."""
     if schema_file is not None:
-        from omnigraph.cli.inputs.schema_files import compile_file
+        from omnigraph.cli.inputs import compile_file
 
         return compile_file(session, schema_file).catalog, {"kind": "file", "path": schema_file}
     target = session.target(uri, offline="--schema <file.pg>")

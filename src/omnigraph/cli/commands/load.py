@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 from omnigraph.cli.frame import OmniCommand, json_option, uri_argument
-from omnigraph.cli.inputs.mapping_file import read_mapping
-from omnigraph.cli.inputs.pipeline_options import engine_options, key_values, refuse_master_without_spark
-from omnigraph.cli.inputs.write_options import condition_options
+from omnigraph.cli.inputs import (
+    condition_options,
+    engine_options,
+    key_values,
+    read_mapping,
+    refuse_master_without_spark,
+)
 from omnigraph.cli.output import to_json_text
 from omnigraph.cli.progress import ProgressLine, progress_line
 from omnigraph.cli.session import Session, Target
@@ -131,38 +136,48 @@ def command(
         target.announce("load")
         if mode == "overwrite":
             target.confirm("load --mode overwrite")
-    from omnigraph import LoadInterrupted
-
-    logging.getLogger("omnigraph.graph.load").addHandler(logging.NullHandler())  # its warnings are reported below, once
+    options = {
+        "mode": mode,
+        "branch": branch,
+        "base": base,
+        "patch": patch,
+        "match_edges": match_edges,
+        "on_error": on_error,
+        "max_errors": max_errors,
+        "reject_file": None if reject_file is None else Path(reject_file),
+        "dry_run": dry_run,
+        "if_commit": if_commit,
+        "idempotency_key": idempotency_key,
+        "message": message,
+    }
     source = _source(paths, str(tabular["format"]))
-    line = progress_line(quiet=session.quiet)
-    asked = _asked(tabular, engine, spark, line)
-    try:
-        with target.open_for_reading() if dry_run else target.open_for_writing() as graph:
-            result = graph.load(
-                source,
-                mode=cast("Mode", mode),
-                branch=branch,
-                base=base,
-                patch=patch,
-                match_edges=cast("Literal['endpoints'] | None", match_edges),
-                on_error=cast("Literal['fail', 'skip']", on_error),
-                max_errors=max_errors,
-                reject_file=None if reject_file is None else Path(reject_file),
-                dry_run=dry_run,
-                if_commit=if_commit,
-                idempotency_key=idempotency_key,
-                message=message,
-                **cast("Any", asked),
-            )
-    except LoadInterrupted as interrupted:  # too late: the load is done
-        result = interrupted.result
-    finally:
-        if line is not None:
-            line.wipe()
+    result = _load(session, target, source, options, partial(_asked, tabular, engine, spark))
     _report_trouble(session, result)
     happened = "nothing was written" if dry_run else f"the load is done, as commit {result.commit_id}"
     session.output.show_receipt(_document(target, result, base, on_error), _lines(target, result), happened)
+
+
+def _load(
+    session: Session,
+    target: Target,
+    source: Any,
+    options: dict[str, Any],
+    asked: Callable[[ProgressLine | None], dict[str, Any]],
+) -> LoadResult:
+    """Runs the load with a progress line that is gone when it ends."""
+    from omnigraph import LoadInterrupted
+
+    logging.getLogger("omnigraph.graph.load").addHandler(logging.NullHandler())  # its warnings are reported once, by us
+    line = progress_line(quiet=session.quiet)
+    try:
+        with target.open_for_reading() if options["dry_run"] else target.open_for_writing() as graph:
+            result: LoadResult = graph.load(source, **options, **asked(line))
+            return result
+    except LoadInterrupted as interrupted:  # too late: the load is done
+        return interrupted.result
+    finally:
+        if line is not None:
+            line.wipe()
 
 
 def _asked(tabular: dict[str, Any], engine: str, spark: str | None, line: ProgressLine | None) -> dict[str, Any]:

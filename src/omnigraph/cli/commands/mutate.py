@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from omnigraph.cli.frame import OmniCommand, json_option
-from omnigraph.cli.inputs.query_source import QuerySource, source_options
-from omnigraph.cli.inputs.write_options import condition_options
+from omnigraph.cli.inputs import QuerySource, condition_options, source_options
 from omnigraph.cli.session import Session
 
 if TYPE_CHECKING:

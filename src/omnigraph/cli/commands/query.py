@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
-from omnigraph.cli.formats.choice import ResultFormat, chosen_format
+from omnigraph.cli.formats import ResultFormat, chosen_format
 from omnigraph.cli.frame import OmniCommand, json_option
-from omnigraph.cli.inputs.query_source import QuerySource, source_options
+from omnigraph.cli.inputs import QuerySource, source_options
 from omnigraph.cli.session import Session
 
 if TYPE_CHECKING:
-    from omnigraph.cli.formats.table import CellLayout
+    from omnigraph.cli.formats import CellLayout
     from omnigraph.model.errors import Json
 
 

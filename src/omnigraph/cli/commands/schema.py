@@ -24,7 +24,7 @@ def plan(session: Session, uri: str | None, schema_file: str, allow_data_loss: b
 
     An unsupported change is part of the answer and not a failure.
     """
-    from omnigraph.cli.inputs.schema_files import compile_file
+    from omnigraph.cli.inputs import compile_file
 
     target = session.target(uri)
     wanted = compile_file(session, schema_file)

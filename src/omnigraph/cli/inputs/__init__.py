@@ -1,1 +1,31 @@
 """What a command reads: files, query texts, mappings, and the options that several commands share."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from omnigraph.model.late_names import late_names
+
+if TYPE_CHECKING:
+    from omnigraph.cli.inputs.files import read_text as read_text
+    from omnigraph.cli.inputs.files import replace_text as replace_text
+    from omnigraph.cli.inputs.mapping_file import read_mapping as read_mapping
+    from omnigraph.cli.inputs.pipeline_options import engine_options as engine_options
+    from omnigraph.cli.inputs.pipeline_options import key_values as key_values
+    from omnigraph.cli.inputs.pipeline_options import refuse_master_without_spark as refuse_master_without_spark
+    from omnigraph.cli.inputs.query_source import QuerySource as QuerySource
+    from omnigraph.cli.inputs.query_source import source_options as source_options
+    from omnigraph.cli.inputs.schema_files import compile_file as compile_file
+    from omnigraph.cli.inputs.write_options import condition_options as condition_options
+else:
+    __getattr__, __dir__ = late_names(
+        __name__,
+        {
+            "files": ("read_text", "replace_text"),
+            "mapping_file": ("read_mapping",),
+            "pipeline_options": ("engine_options", "key_values", "refuse_master_without_spark"),
+            "query_source": ("QuerySource", "source_options"),
+            "schema_files": ("compile_file",),
+            "write_options": ("condition_options",),
+        },
+    )

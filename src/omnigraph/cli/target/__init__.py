@@ -1,1 +1,30 @@
 """What a command acts on: scope flags, the operator's configuration, and when consent is needed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from omnigraph.model.late_names import late_names
+
+if TYPE_CHECKING:
+    from omnigraph.cli.target.cluster_paths import refuse_cluster_managed as refuse_cluster_managed
+    from omnigraph.cli.target.consent import is_local as is_local
+    from omnigraph.cli.target.consent import require_consent as require_consent
+    from omnigraph.cli.target.flag_rules import refusal_of as refusal_of
+    from omnigraph.cli.target.operator_config import OperatorConfig as OperatorConfig
+    from omnigraph.cli.target.operator_config import load_operator_config as load_operator_config
+    from omnigraph.cli.target.scope import Address as Address
+    from omnigraph.cli.target.scope import ClusterScope as ClusterScope
+    from omnigraph.cli.target.scope import ServerScope as ServerScope
+    from omnigraph.cli.target.scope import resolve_scope as resolve_scope
+else:
+    __getattr__, __dir__ = late_names(
+        __name__,
+        {
+            "cluster_paths": ("refuse_cluster_managed",),
+            "consent": ("is_local", "require_consent"),
+            "flag_rules": ("refusal_of",),
+            "operator_config": ("OperatorConfig", "load_operator_config"),
+            "scope": ("Address", "ClusterScope", "ServerScope", "resolve_scope"),
+        },
+    )
