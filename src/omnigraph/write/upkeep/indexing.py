@@ -59,7 +59,12 @@ INHERITED = "the branch reads the table of another branch; build there"
 
 @dataclass(frozen=True, slots=True)
 class IndexStatus:
-    """One index: wanted, or there, or both."""
+    """One index that the schema asks for or that the table has.
+
+    >>> status = graph.indexes()[0]
+    >>> status.type, status.column, status.kind, status.state, status.rows_indexed
+    ('edge:Knows', 'dst', 'BTREE', 'pending', 0)
+    """
 
     type: str
     """`node:Person`"""
@@ -86,7 +91,12 @@ class BuiltIndex:
 
 @dataclass(frozen=True, slots=True)
 class IndexReport:
-    """What `ensure_indices` did, and what is still open."""
+    """What `ensure_indices` built, and which indexes are still missing.
+
+    >>> report = graph.ensure_indices()
+    >>> report.commit is not None, {index.type for index in report.built} == {"node:Person", "edge:Knows"}
+    (True, True)
+    """
 
     commit: GraphCommit | None
     built: tuple[BuiltIndex, ...]

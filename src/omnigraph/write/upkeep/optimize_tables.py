@@ -41,7 +41,12 @@ class CompactedTable:
 
 @dataclass(frozen=True, slots=True)
 class OptimizeReport:
-    """What `optimize` did. A commit is None when there was nothing to do."""
+    """What `optimize` did. `commit` is None when there was nothing to compact.
+
+    >>> report = graph.optimize()
+    >>> report.commit, report.compacted, len(report.indexes.built) > 0
+    (None, (), True)
+    """
 
     commit: GraphCommit | None
     compacted: tuple[CompactedTable, ...]

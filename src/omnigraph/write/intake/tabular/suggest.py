@@ -33,7 +33,12 @@ Sample = Mapping[str, Sequence[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """A mapping, and what a person should look at before using it."""
+    """A suggested mapping, and notes to review before using it.
+
+    >>> suggestion = graph.suggest_mapping("people.csv")
+    >>> suggestion.mapping, suggestion.notes
+    ({'type': 'Person'}, ())
+    """
 
     mapping: dict[str, Json]
     notes: tuple[str, ...]
