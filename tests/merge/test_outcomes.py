@@ -26,6 +26,7 @@ from merge.merging import (
 )
 from omnigraph.graph import Graph
 from omnigraph.history import find_commit, snapshot_at
+from omnigraph.history.diff import row_diff
 from omnigraph.merge import MergeConflicts, delete_source
 from omnigraph.model.errors import (
     BadRequest,
@@ -418,3 +419,31 @@ def test_a_merge_can_be_read_at_its_commit_and_at_the_one_before(graph: Graph) -
         snapshot_at(storage, find_commit(storage, commit)).table(PERSON).row_count for commit in (before, head(graph))
     ]
     assert counts == [4, 5]
+
+
+@pytest.mark.parametrize("compacted", [False, True], ids=["a large load on main", "and a compaction"])
+def test_a_few_changes_are_merged_into_a_target_that_moved_far_without_comparing_it_whole(
+    graph: Graph, compacted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    change(graph, 'update Person set { age: 1 } where name = "Alice"', "feature")
+    change(graph, 'update Person set { age: 1 } where name = "Bob"', "feature")
+    change(graph, 'delete Person where name = "Dan"', "feature")
+    change(graph, 'insert Person { name: "Eve", age: 1 }', "feature")
+    change(graph, 'insert Person { name: "n00007", age: 70 }', "feature")
+    put(graph, "main", *(node("Person", name=f"n{number:05}", age=number) for number in range(20_000)))
+    change(graph, 'update Person set { age: 2 } where name = "Bob"')
+    if compacted:
+        graph.optimize()
+    read: list[int] = []
+    real = row_diff.read_candidates
+    monkeypatch.setattr(row_diff, "read_candidates", lambda *given: read.append(len(given[1])) or real(*given))
+    with pytest.raises(MergeConflicts) as caught:
+        merged(graph, "feature")
+    assert conflicts(caught.value) == [("divergent_update", "Person", "Bob"), ("divergent_insert", "Person", "n00007")]
+    assert max(read) < 100
+    result = merged(graph, "feature", on_conflict="theirs")
+    assert (result.stats.inserts, result.stats.updates, result.stats.deletes) == (1, 3, 1)
+    found = people(graph)
+    assert [found[name] for name in ("Alice", "Bob", "Eve", "n00007", "n00008")] == [1, 1, 1, 70, 8]
+    assert len(found) == 20_004
+    assert_clean(graph)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from merge.merging import assert_clean, change, head, make, merged, node, people, put
 from merge.reference import Content, Model
 from omnigraph.graph import Graph
-from omnigraph.merge import MergeConflicts
+from omnigraph.merge import MergeConflicts, table_merge
 from omnigraph.storage.failpoints import InjectedFault, Point, armed
 
 SCHEMA = "node Person { name: String @key  age: I32? }"
@@ -109,14 +109,18 @@ UPKEEP = ("optimize", "ensure_indices")
 
 
 @settings(max_examples=18)
-@given(history=histories)
+@given(history=histories, look_up=st.booleans())
 def test_branches_that_merge_each_other_at_random_agree_with_the_model(
-    tmp_path_factory: pytest.TempPathFactory, history: list[tuple[Any, ...]]
+    tmp_path_factory: pytest.TempPathFactory, history: list[tuple[Any, ...]], look_up: bool
 ) -> None:
     lines = [node("Person", name=name, age=0) for name in "abc"]
     pair = Pair(make(tmp_path_factory.mktemp("history") / "g", SCHEMA, lines))
-    for step in history:
-        pair.perform(step)
+    with pytest.MonkeyPatch.context() as patch:
+        if look_up:  # as in a target that moved far
+            patch.setattr(table_merge, "MOVED_FAR_ROWS", -1)
+            patch.setattr(table_merge, "MOVED_FAR_TIMES", 0)
+        for step in history:
+            pair.perform(step)
     pair.check()
     assert_clean(pair.graph)
 

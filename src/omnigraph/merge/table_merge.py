@@ -7,6 +7,7 @@ looked at, and one that the target did not change needs no look at the target.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
@@ -26,8 +27,12 @@ from omnigraph.history.diff import (
 from omnigraph.merge.truth_table import Decision, decide_all
 from omnigraph.model.late_dataclass import dataclass
 from omnigraph.storage import OneOf
+from omnigraph.storage.tables import most_changed_rows
 
 LOOK_UP_IDS = 4096
+"""So many entities are looked up at a time."""
+MOVED_FAR_ROWS, MOVED_FAR_TIMES = 10_000, 16
+"""A target that moved by this many rows, and more for each entity that the source changed, is not compared whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,10 +104,43 @@ def _by_diffs(sides: Sides, elsewhere: pa.Array) -> Iterator[DecidedRows]:
         for rows in changes:
             yield _decided(sides, rows, None)
         return
+    few, all_changes = _first_rows(changes)
+    if few is not None and _moved_far(base, target, sum(map(len, few))):
+        for rows in few:
+            yield _decided_by_look_up(sides, rows)
+        return
     moved = table_changes(base, target, equal_too=True)
-    for one, other in rows_side_by_side(_batches(changes), _batches(moved)):
+    for one, other in rows_side_by_side(_batches(all_changes), _batches(moved)):
         if one is not None:
             yield _decided(sides, _changed_rows(one), None if other is None else _changed_rows(other))
+
+
+def _first_rows(changes: Iterator[ChangedRows]) -> tuple[list[ChangedRows] | None, Iterator[ChangedRows]]:
+    """All changes, if there are few of them; and the changes once more from their beginning."""
+    seen: list[ChangedRows] = []
+    for rows in changes:
+        seen.append(rows)
+        if sum(map(len, seen)) > LOOK_UP_IDS:
+            return None, chain(seen, changes)
+    return seen, iter(seen)
+
+
+def _moved_far(base: TableSide | None, target: TableSide | None, count: int) -> bool:
+    """Whether looking entities up in the target costs less than finding out everything that it changed."""
+    if base is None or target is None:
+        return False
+    return most_changed_rows(base.table, target.table) > MOVED_FAR_ROWS + MOVED_FAR_TIMES * count
+
+
+def _decided_by_look_up(sides: Sides, own: ChangedRows) -> DecidedRows:
+    """The same as `_decided`, without the diff of the target."""
+    found = look_up(sides.target, own.ids)
+    was, theirs, ours = own.ops != Op.INSERT, own.ops != Op.DELETE, _mask(found["_rowid"].is_valid())
+    target_is_base = _equal(sides.target, found, ours, sides.base, own.before, was)
+    same = _equal(sides.target, found, ours, sides.source, own.after, theirs)
+    decisions = decide_all(was, theirs, ours, np.zeros(len(own), np.bool_), target_is_base, same)
+    rows = (own.before["_rowid"], own.after["_rowid"], found["_rowid"])
+    return DecidedRows(own.ids, decisions, sides.base, *(column.combine_chunks() for column in rows))
 
 
 def _without(rows: ChangedRows, ids: pa.Array) -> ChangedRows:
@@ -172,7 +210,8 @@ def look_up(side: TableSide | None, ids: pa.Array) -> pa.Table:
     if side is None:
         return pa.table({"id": ids, "_rowid": pa.nulls(len(ids), pa.uint64())})
     columns = [*side.light, "_rowid"]
-    batches = list(side.table.scan(columns, OneOf("id", tuple(ids.to_pylist())))) if len(ids) else []
+    wanted = OneOf("id", tuple(ids.to_pylist()))
+    batches = list(side.noted(side.table.scan([*columns, "_rowaddr"], wanted))) if len(ids) else []
     schema = pa.schema([*(side.table.schema.field(name) for name in side.light), pa.field("_rowid", pa.uint64())])
     found = pa.Table.from_batches(batches).select(columns) if batches else schema.empty_table()
     return found.take(pc.index_in(ids, value_set=found["id"].combine_chunks()))

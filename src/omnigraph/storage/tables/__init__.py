@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from omnigraph.storage.tables.row_changes import CandidateRows as CandidateRows
     from omnigraph.storage.tables.row_changes import all_rows as all_rows
     from omnigraph.storage.tables.row_changes import candidate_rows as candidate_rows
+    from omnigraph.storage.tables.row_changes import most_changed_rows as most_changed_rows
     from omnigraph.storage.tables.row_changes import read_candidates as read_candidates
     from omnigraph.storage.tables.row_changes import shared_fragments as shared_fragments
     from omnigraph.storage.tables.row_changes import shared_version as shared_version
@@ -102,6 +103,7 @@ else:
                 "CandidateRows",
                 "all_rows",
                 "candidate_rows",
+                "most_changed_rows",
                 "read_candidates",
                 "shared_fragments",
                 "shared_version",

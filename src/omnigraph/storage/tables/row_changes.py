@@ -64,6 +64,16 @@ def candidate_rows(
     return CandidateRows((), np.concatenate([gone, was])), CandidateRows((), np.concatenate([come, now]))
 
 
+def most_changed_rows(before: Table, after: Table) -> int:
+    """How many rows there can be to look at, at most; from what is in memory anyway."""
+    old, new = ({(state.number, state.files): state for state in fragment_states(table)} for table in (before, after))
+    unshared = [
+        state.rows for one, other in ((old, new), (new, old)) for name, state in one.items() if name not in other
+    ]
+    thinned = [abs(state.rows - new[name].rows) for name, state in old.items() if name in new]
+    return sum(unshared) + sum(thinned)
+
+
 def all_rows(table: Table) -> CandidateRows:
     """Every row: the other side does not have the table."""
     return CandidateRows(fragment_states(table))
