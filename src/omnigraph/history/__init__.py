@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from omnigraph.history.snapshots import Snapshot as Snapshot
     from omnigraph.history.snapshots import current_snapshot as current_snapshot
     from omnigraph.history.snapshots import snapshot_of as snapshot_of
+    from omnigraph.history.table_history import UPKEEP_KINDS as UPKEEP_KINDS
     from omnigraph.history.tags import Tag as Tag
     from omnigraph.history.tags import TagExists as TagExists
     from omnigraph.history.tags import TagNotFound as TagNotFound
@@ -95,5 +96,6 @@ else:
                 "blame",
                 "entity_changes",
             ),
+            "table_history": ("UPKEEP_KINDS",),
         },
     )

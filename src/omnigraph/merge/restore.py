@@ -1,4 +1,4 @@
-"""Restoring a branch: one new commit after which it has the rows that it had at an earlier one. Start at `restore_branch`.
+"""Restoring: one new commit after which a branch has the rows of an earlier commit. Start at `restore_branch`.
 
 Nothing is taken back: the rows that differ are written as in any other commit, under the schema of today. Whoever reads
 the changes of the branch sees them.

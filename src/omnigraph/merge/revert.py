@@ -1,4 +1,4 @@
-"""Reverting commits: one new commit that takes back what one commit, or a range of them, did. Start at `revert_commits`.
+"""Reverting: one new commit that takes back what one commit, or a range of them, did. Start at `revert_commits`.
 
 It is a three-way merge: the base is the state after the reverted commit, theirs the state before it, ours the head of
 the branch. What was changed again since is a conflict, and is decided as in a merge. The reverted commits stay in the
@@ -11,7 +11,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from html import escape
 
-from omnigraph.history import KnownCommits, Snapshot, find_commit, resolve, snapshot_at, snapshot_of
+import pyarrow as pa
+
+from omnigraph.history import UPKEEP_KINDS, KnownCommits, Snapshot, find_commit, resolve, snapshot_at, snapshot_of
 from omnigraph.history.diff import DiffStats, compared_tables
 from omnigraph.merge.bases import MergeBase
 from omnigraph.merge.conflicts import SHOWN_IN_SENTENCE, MergeConflict, MergeConflicts
@@ -27,8 +29,6 @@ from omnigraph.write import ChangeSet
 from omnigraph.write.commit import Prepared, WriteBase, WriteRequest, write
 
 RANGE_MARK = ".."
-UPKEEP_KINDS = frozenset({"ensure_indices", "optimize"})
-"""Commits that change no entity."""
 
 
 @dataclass(eq=False)
@@ -258,10 +258,8 @@ def _refuse_schema_change(storage: GraphStorage, span: _Span) -> None:
         if table.before is not None and table.after is not None:
             changed |= _columns(table.before.table.schema) != _columns(table.after.table.schema)
     if changed:
-        raise CannotRevert(
-            span.reverted[0], "the schema changed", "restore the rows with restore, or change the schema"
-        )
+        raise CannotRevert(span.reverted[0], "it changed the schema", "bring the rows back with restore instead")
 
 
-def _columns(schema: object) -> list[tuple[str, str, bool]]:
-    return [(field.name, str(field.type), field.nullable) for field in schema]  # type: ignore[attr-defined]
+def _columns(schema: pa.Schema) -> list[tuple[str, str, bool]]:
+    return [(field.name, str(field.type), field.nullable) for field in schema]
