@@ -30,6 +30,11 @@ EXIT_CODES: tuple[tuple[type[errors.OmniGraphError], int, str], ...] = (
 )
 """Special cases first: the first row that fits an error gives its number."""
 
+CODES: dict[str, int] = {"merge_conflicts": 5}
+"""The numbers of errors from above the model, by their codes: importing their classes would import the engine."""
+
 
 def exit_code_of(error: errors.OmniGraphError) -> int:
+    if error.code in CODES:
+        return CODES[error.code]
     return next((code for family, code, _ in EXIT_CODES if isinstance(error, family)), FAILURE)

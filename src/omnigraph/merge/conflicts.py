@@ -91,7 +91,7 @@ class MergeConflicts(Conflict):
     @property
     def hint(self) -> str | None:
         if any(each.is_row_conflict for each in self.conflicts):
-            return "decide with on_conflict='ours' or 'theirs', or with resolve= for single entities"
+            return "pass on_conflict (--on-conflict) ours or theirs, or decide single entities with resolve (--resolve)"
         return f"change '{self.source}' so that the merged graph follows its schema, then merge again"
 
     def details(self) -> dict[str, Json]:

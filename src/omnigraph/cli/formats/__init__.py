@@ -1,4 +1,4 @@
-"""Result formats: the rows of a read as lines of text. Pure functions; start with `result_lines`."""
+"""Formats: rows, changes and conflicts as lines of text. Pure functions; start with `result_lines` and `diff_lines`."""
 
 from __future__ import annotations
 
@@ -7,8 +7,13 @@ from typing import TYPE_CHECKING
 from omnigraph.model.late_names import late_names
 
 if TYPE_CHECKING:
+    from omnigraph.cli.formats.changes import diff_lines as diff_lines
+    from omnigraph.cli.formats.changes import stat_lines as stat_lines
+    from omnigraph.cli.formats.changes import totals as totals
     from omnigraph.cli.formats.choice import ResultFormat as ResultFormat
     from omnigraph.cli.formats.choice import chosen_format as chosen_format
+    from omnigraph.cli.formats.conflicts import conflict_lines as conflict_lines
+    from omnigraph.cli.formats.json_stream import json_stream as json_stream
     from omnigraph.cli.formats.result import TableStyle as TableStyle
     from omnigraph.cli.formats.result import result_lines as result_lines
     from omnigraph.cli.formats.result import view_of as view_of
@@ -18,7 +23,10 @@ else:
     __getattr__, __dir__ = late_names(
         __name__,
         {
+            "changes": ("diff_lines", "stat_lines", "totals"),
             "choice": ("ResultFormat", "chosen_format"),
+            "conflicts": ("conflict_lines",),
+            "json_stream": ("json_stream",),
             "result": ("TableStyle", "result_lines", "view_of"),
             "table": ("CellLayout", "table_lines"),
         },

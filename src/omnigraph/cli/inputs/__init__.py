@@ -7,6 +7,11 @@ from typing import TYPE_CHECKING
 from omnigraph.model.late_names import late_names
 
 if TYPE_CHECKING:
+    from omnigraph.cli.inputs.change_filters import filter_options as filter_options
+    from omnigraph.cli.inputs.change_filters import filters as filters
+    from omnigraph.cli.inputs.conflict_options import on_conflict_option as on_conflict_option
+    from omnigraph.cli.inputs.conflict_options import read_resolutions as read_resolutions
+    from omnigraph.cli.inputs.conflict_options import word_or_pairs as word_or_pairs
     from omnigraph.cli.inputs.files import read_text as read_text
     from omnigraph.cli.inputs.files import replace_text as replace_text
     from omnigraph.cli.inputs.mapping_file import read_mapping as read_mapping
@@ -21,6 +26,8 @@ else:
     __getattr__, __dir__ = late_names(
         __name__,
         {
+            "change_filters": ("filter_options", "filters"),
+            "conflict_options": ("on_conflict_option", "read_resolutions", "word_or_pairs"),
             "files": ("read_text", "replace_text"),
             "mapping_file": ("read_mapping",),
             "pipeline_options": ("engine_options", "key_values", "refuse_master_without_spark"),
