@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from omnigraph.history import Tag as Tag
     from omnigraph.history.diff import Diff as Diff
     from omnigraph.history.diff import EntityChange as EntityChange
+    from omnigraph.history.feed import Baseline as Baseline
+    from omnigraph.history.feed import CommitChanges as CommitChanges
+    from omnigraph.history.feed import FeedPage as FeedPage
+    from omnigraph.history.feed import PageLimits as PageLimits
     from omnigraph.language import CompileError as CompileError
     from omnigraph.language import Diagnostic as Diagnostic
     from omnigraph.language.query import ParameterError as ParameterError
@@ -29,7 +33,8 @@ if TYPE_CHECKING:
     from omnigraph.merge import MergeConflict as MergeConflict
     from omnigraph.merge import MergeConflicts as MergeConflicts
     from omnigraph.merge import MergeResult as MergeResult
-    from omnigraph.model.errors import AlreadyInitialized as AlreadyInitialized
+    from omnigraph.merge import RestoreResult as RestoreResult
+    from omnigraph.merge import RevertResult as RevertResult
     from omnigraph.model.errors import BadRequest as BadRequest
     from omnigraph.model.errors import BranchExists as BranchExists
     from omnigraph.model.errors import BranchNotFound as BranchNotFound
@@ -39,14 +44,10 @@ if TYPE_CHECKING:
     from omnigraph.model.errors import Denied as Denied
     from omnigraph.model.errors import Gone as Gone
     from omnigraph.model.errors import GraphNotFound as GraphNotFound
-    from omnigraph.model.errors import KeyConflict as KeyConflict
     from omnigraph.model.errors import LimitExceeded as LimitExceeded
     from omnigraph.model.errors import NotFound as NotFound
     from omnigraph.model.errors import OmniGraphError as OmniGraphError
-    from omnigraph.model.errors import OutcomeUnknown as OutcomeUnknown
     from omnigraph.model.errors import PreconditionFailed as PreconditionFailed
-    from omnigraph.model.errors import RecoveryRequired as RecoveryRequired
-    from omnigraph.model.errors import ResourceLimitExceeded as ResourceLimitExceeded
     from omnigraph.model.errors import Unreachable as Unreachable
     from omnigraph.model.progress import Progress as Progress
     from omnigraph.model.progress import ProgressListener as ProgressListener
@@ -79,12 +80,12 @@ _HOMES = {
     "graph": ("Graph", "PinnedGraph", "verify"),
     "history": ("PastEntity", "Snapshot", "Tag"),
     "history.diff": ("Diff", "EntityChange"),
+    "history.feed": ("Baseline", "CommitChanges", "FeedPage", "PageLimits"),
     "language": ("CompileError", "Diagnostic"),
     "language.query": ("ParameterError",),
     "language.schema": ("MigrationPlan",),
-    "merge": ("MergeConflict", "MergeConflicts", "MergeResult"),
+    "merge": ("MergeConflict", "MergeConflicts", "MergeResult", "RestoreResult", "RevertResult"),
     "model.errors": (
-        "AlreadyInitialized",
         "BadRequest",
         "BranchExists",
         "BranchNotFound",
@@ -94,14 +95,10 @@ _HOMES = {
         "Denied",
         "Gone",
         "GraphNotFound",
-        "KeyConflict",
         "LimitExceeded",
         "NotFound",
         "OmniGraphError",
-        "OutcomeUnknown",
         "PreconditionFailed",
-        "RecoveryRequired",
-        "ResourceLimitExceeded",
         "Unreachable",
     ),
     "model.progress": ("Progress", "ProgressListener"),

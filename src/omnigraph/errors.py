@@ -29,9 +29,12 @@ if TYPE_CHECKING:
     from omnigraph.language.query import QueryNameRequired as QueryNameRequired
     from omnigraph.language.query import UnknownQuery as UnknownQuery
     from omnigraph.language.query import WrongQueryKind as WrongQueryKind
+    from omnigraph.merge import CannotRevert as CannotRevert
     from omnigraph.merge import InvalidResolution as InvalidResolution
     from omnigraph.merge import MergeConflicts as MergeConflicts
     from omnigraph.merge import NoCommonHistory as NoCommonHistory
+    from omnigraph.merge import RestoreRefused as RestoreRefused
+    from omnigraph.merge import RevertConflicts as RevertConflicts
     from omnigraph.model.errors import AlreadyInitialized as AlreadyInitialized
     from omnigraph.model.errors import BadRequest as BadRequest
     from omnigraph.model.errors import BranchExists as BranchExists
@@ -107,7 +110,14 @@ else:
             "history.feed": ("ChangeCursorRejected", "ChangeFeedGap", "ChangeSchemaBoundary", "CommitHasNoParent"),
             "language": ("CompileError",),
             "language.query": ("ParameterError", "QueryNameRequired", "UnknownQuery", "WrongQueryKind"),
-            "merge": ("InvalidResolution", "MergeConflicts", "NoCommonHistory"),
+            "merge": (
+                "CannotRevert",
+                "InvalidResolution",
+                "MergeConflicts",
+                "NoCommonHistory",
+                "RestoreRefused",
+                "RevertConflicts",
+            ),
             "model.errors": (
                 "AlreadyInitialized",
                 "BadRequest",

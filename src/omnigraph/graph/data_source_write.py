@@ -15,7 +15,7 @@ from omnigraph.language.schema import Catalog
 from omnigraph.model.errors import BadRequest
 from omnigraph.model.identifiers import TableKey
 from omnigraph.model.late_dataclass import dataclass
-from omnigraph.pipeline.load import DecodeReceipt, HandedOver, StagedSource
+from omnigraph.pipeline.load import DecodeReceipt, SpillingLoad, StagedSource
 from omnigraph.storage import open_storage, parse_root
 from omnigraph.storage.bulk import StagingArea
 from omnigraph.write import LoadInterrupted, LoadResult
@@ -43,7 +43,7 @@ class DataSourceWrite:
     """One write. Made once, sent to every task and to the commit. Picklable."""
 
     uri: str
-    load: HandedOver
+    load: SpillingLoad
     options: WriteOptions
 
     @classmethod
@@ -66,7 +66,7 @@ class DataSourceWrite:
         bind(chosen, list(columns), schema.catalog, "the DataFrame")
         reader = BatchReader(chosen, schema.catalog, name)
         patch = options.patch and options.mode == "merge"
-        return cls(graph.uri, HandedOver.begin(parse_root(graph.uri), schema, reader, name, patch=patch), options)
+        return cls(graph.uri, SpillingLoad.begin(parse_root(graph.uri), schema, reader, name, patch=patch), options)
 
     def spill(self, partition: int, batches: Iterator[pa.RecordBatch]) -> DecodeReceipt:
         """In a task: decodes the rows of one partition into the staging area."""

@@ -12,9 +12,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
 
+from omnigraph.graph.change_feed import ChangeFeed
 from omnigraph.graph.maintenance import Maintenance
+from omnigraph.graph.merging import Merging
 from omnigraph.graph.schema_text import compile_schema_text
-from omnigraph.graph.versions import Versions
 from omnigraph.model.errors import Corrupt
 from omnigraph.model.identifiers import MAIN, normalize_branch
 from omnigraph.storage import (
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     from omnigraph.write.verify import VerifyReport
 
 
-class Graph(Versions, Maintenance):
+class Graph(Merging, ChangeFeed, Maintenance):
     """A handle on one graph, bound to one branch. It is thread-safe: open it once and share it.
 
     Get one from `og.init` or `og.open`. It can be used in a `with` statement.

@@ -1,4 +1,4 @@
-"""Versions: the methods of `Graph` about its history. Commits, branches and tags; differences and merges."""
+"""Versions: the methods of `Graph` about its history. Commits, branches, tags and differences."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from omnigraph.storage.manifest import GraphCommit
 if TYPE_CHECKING:
     from omnigraph.history import PastEntity, Reference, Tag
     from omnigraph.history.diff import Diff
-    from omnigraph.merge import MergeResult, OnConflict, Resolve
 
 
 class Versions(Handle):
@@ -202,48 +201,6 @@ class Versions(Handle):
         Raises UnknownReference, TypeNotFound and HistoricalVersionReclaimed.
         """
         return history.entity_at(self._storage, type_name, entity_id, self._reference(at).commit)
-
-    # --- joining ------------------------------------------------------------------------------------------
-
-    def merge(
-        self,
-        source: str,
-        into: str | None = None,
-        *,
-        message: str | None = None,
-        dry_run: bool = False,
-        on_conflict: OnConflict | None = None,
-        resolve: Resolve | None = None,
-        merge_edges: Literal["keep", "converge"] = "keep",
-        delete_branch: bool = False,
-    ) -> MergeResult:
-        """Brings what `source` changed into another branch (default: this handle's) as one commit with two parents.
-
-        `on_conflict` is "ours", "theirs", or one of them for each kind of conflict; `resolve` decides single entities,
-        as a list or by a function. `merge_edges="converge"` makes one of equal edges that both sides added. A `dry_run`
-        says what would happen, conflicts included, and changes nothing.
-
-        >>> draft = graph.create_branch("draft")
-        >>> draft.mutate('query add() { insert Person { name: "Alan" } }').affected_nodes
-        1
-        >>> graph.merge("draft", delete_branch=True).outcome
-        'fast_forward'
-
-        Raises MergeConflicts, whose `conflicts` carry the base, ours and theirs; BranchNotFound, InvalidResolution,
-        NoCommonHistory, OpenedReadOnly, and BadRequest for a merge of a branch into itself.
-        """
-        from omnigraph.merge import Merge, MergeOptions, delete_source, merge
-
-        request = Merge(
-            source=source,
-            target=self._named(into),
-            actor_id=self._actor,
-            message=message,
-            dry_run=dry_run,
-            options=MergeOptions(on_conflict=on_conflict, resolve=resolve, merge_edges=merge_edges),
-        )
-        result = merge(self._storage, lambda: self.schema, request)
-        return delete_source(self._storage, result) if delete_branch and not dry_run else result
 
     # --- parts --------------------------------------------------------------------------------------------
 

@@ -1,0 +1,104 @@
+"""The change feed: the methods of `Graph` that tell programs what commits changed, one page at a time."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Literal
+
+from omnigraph.graph.versions import Versions
+
+if TYPE_CHECKING:
+    from omnigraph.history.feed import Baseline, CommitChanges, FeedPage, PageLimits
+
+
+class ChangeFeed(Versions):
+    """A feed that keeps no state: the caller keeps a cursor, and continues from it whenever it likes."""
+
+    def changes(
+        self,
+        branch: str | None = None,
+        *,
+        start: str | None = None,
+        cursor: str | None = None,
+        page_token: str | None = None,
+        kinds: Iterable[Literal["node", "edge"]] | None = None,
+        types: Iterable[str] | None = None,
+        ops: Iterable[Literal["insert", "update", "delete"]] | None = None,
+        limits: PageLimits | None = None,
+    ) -> FeedPage:
+        """One page of what the commits of a branch changed, oldest first, from a position on.
+
+        The position is `start` ("now", which is the default, "beginning", or "after:" and a commit id), the `cursor` of
+        an earlier page, or its `next_page_token`. Keep the cursor of the last page that you have dealt with.
+
+        >>> cursor = graph.changes().cursor
+        >>> graph.mutate('query add() { insert Person { name: "Alan" } }').affected_nodes
+        1
+        >>> page = graph.changes(cursor=cursor)
+        >>> [(change.op, change.id) for block in page.blocks for change in block.changes]
+        [('insert', 'Alan')]
+
+        Raises ChangeCursorRejected, ChangeFeedGap if files that are needed were removed, ChangeSchemaBoundary, and
+        BranchNotFound.
+        """
+        from omnigraph.history.diff import change_filter
+        from omnigraph.history.feed import changes
+
+        return changes(
+            self._storage,
+            self._named(branch),
+            start=start,
+            cursor=cursor,
+            page_token=page_token,
+            wanted=change_filter(kinds=kinds, types=types, ops=ops),
+            limits=limits,
+        )
+
+    def commit_changes(
+        self,
+        commit: str,
+        *,
+        kinds: Iterable[Literal["node", "edge"]] | None = None,
+        types: Iterable[str] | None = None,
+        ops: Iterable[Literal["insert", "update", "delete"]] | None = None,
+        page_token: str | None = None,
+        limits: PageLimits | None = None,
+    ) -> CommitChanges:
+        """One page of what a commit changed against its first parent. `commit` is an id, a branch, a tag or a time.
+
+        >>> done = graph.mutate('query add() { insert Person { name: "Alan" } }')
+        >>> [(change.op, change.id) for change in graph.commit_changes(done.commit_id).changes]
+        [('insert', 'Alan')]
+
+        Raises UnknownReference, CommitNotFound, CommitHasNoParent, ChangeSchemaBoundary and ChangeFeedGap.
+        """
+        from omnigraph.history.diff import change_filter
+        from omnigraph.history.feed import commit_changes
+
+        wanted = change_filter(kinds=kinds, types=types, ops=ops)
+        named = self._reference(commit).commit
+        return commit_changes(self._storage, named, wanted=wanted, page_token=page_token, limits=limits)
+
+    def baseline(
+        self,
+        path: str | os.PathLike[str],
+        branch: str | None = None,
+        *,
+        kinds: Iterable[Literal["node", "edge"]] | None = None,
+        types: Iterable[str] | None = None,
+    ) -> Baseline:
+        """Writes the state of a branch to a file as JSON lines, and returns the cursor from which the feed continues.
+
+        The file has the whole state, or what it had before.
+
+        >>> graph.changes(cursor=graph.baseline("people.jsonl").resume_cursor).blocks
+        ()
+
+        Raises BadRequest for a file that cannot be written, and BranchNotFound.
+        """
+        from omnigraph.history.diff import change_filter
+        from omnigraph.history.feed import install_baseline
+
+        wanted = change_filter(kinds=kinds, types=types)
+        return install_baseline(self._storage, self.schema.catalog, path, self._named(branch), wanted=wanted)
