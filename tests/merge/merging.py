@@ -10,6 +10,7 @@ from typing import Any
 
 from omnigraph.graph import Graph
 from omnigraph.merge import Merge, MergeConflicts, MergeOptions, MergeResult, merge
+from omnigraph.write.recovery import list_sidecars
 
 PEOPLE_SCHEMA = """
 node Person { name: String @key  age: I32?  nick: String? }
@@ -82,4 +83,4 @@ def content(graph: Graph, branch: str = "main") -> list[str]:
 
 def assert_clean(graph: Graph) -> None:
     assert graph.verify().findings == ()
-    assert graph._storage.objects.list_names("__recovery") == []
+    assert list_sidecars(graph._storage.objects) == []
