@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from omnigraph.cli.formats.choice import ResultFormat as ResultFormat
     from omnigraph.cli.formats.choice import chosen_format as chosen_format
     from omnigraph.cli.formats.conflicts import conflict_lines as conflict_lines
-    from omnigraph.cli.formats.json_stream import json_stream as json_stream
+    from omnigraph.cli.formats.streamed_json import json_stream as json_stream
     from omnigraph.cli.formats.result import TableStyle as TableStyle
     from omnigraph.cli.formats.result import result_lines as result_lines
     from omnigraph.cli.formats.result import view_of as view_of
@@ -26,7 +26,7 @@ else:
             "changes": ("diff_lines", "stat_lines", "totals"),
             "choice": ("ResultFormat", "chosen_format"),
             "conflicts": ("conflict_lines",),
-            "json_stream": ("json_stream",),
+            "streamed_json": ("json_stream",),
             "result": ("TableStyle", "result_lines", "view_of"),
             "table": ("CellLayout", "table_lines"),
         },
