@@ -10,7 +10,7 @@ import pytest
 from omnigraph.model.errors import KeyConflict
 from omnigraph.model.identifiers import TableKey
 from omnigraph.write.intake import line_files
-from omnigraph.write.load import checks as assembly
+from omnigraph.write.load import checks
 from omnigraph.write.load.kept_lines import KeptLines
 from omnigraph.write.load.prepare import PreparedLoad
 from omnigraph.write.rules.violations import ValidationFailed
@@ -279,7 +279,7 @@ def test_a_load_that_skipping_cannot_mend_is_refused(graph: CommittedGraph) -> N
 def test_a_load_that_still_falls_apart_after_the_stated_rounds_is_refused(
     graph: CommittedGraph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(assembly, "SKIP_ROUNDS_MAX", 1)
+    monkeypatch.setattr(checks, "SKIP_ROUNDS_MAX", 1)
     assert graph.prepare(edge("K", "zz", "zz"), on_error="skip").refused
 
 

@@ -1,4 +1,4 @@
-"""Legality: which global scope flag means something to which command. Checked first, before config or storage."""
+"""Flag rules: which global flag applies to which command. Checked first, before config or storage."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from omnigraph.model.late_names import late_names
 
 if TYPE_CHECKING:
     from omnigraph.pipeline.load.after_commit import log as log
-    from omnigraph.pipeline.load.data_source_write import HandedOver as HandedOver
+    from omnigraph.pipeline.load.data_source_write import SpillingLoad as SpillingLoad
     from omnigraph.pipeline.load.data_source_write import StagedSource as StagedSource
     from omnigraph.pipeline.load.frame_sources import frame_source as frame_source
     from omnigraph.pipeline.load.run_load import Engine as Engine
@@ -24,7 +24,7 @@ else:
         {
             "after_commit": ("log",),
             "data_source_write": (
-                "HandedOver",
+                "SpillingLoad",
                 "StagedSource",
             ),
             "frame_sources": ("frame_source",),

@@ -1,4 +1,4 @@
-"""Rows handed over: tasks of a job that Spark itself runs decode and spill them, and a load takes them up from there.
+"""Loads of rows that tasks of another Spark job hold: the tasks decode and spill them, and the load goes on from there.
 
 A data source's writer has no session. Spark calls it in its tasks, and then in a process beside the driver to commit.
 So the tasks do the first stage of a load, where the rows are; the process checks key columns and streams the accepted
@@ -34,7 +34,7 @@ class SchemaChanged(Conflict):
 
 
 @dataclass(frozen=True, slots=True)
-class HandedOver:
+class SpillingLoad:
     """A load whose rows tasks will spill. Made once, sent to every task and to the commit. Picklable."""
 
     files: StagingFiles
@@ -44,7 +44,9 @@ class HandedOver:
     name: str
 
     @classmethod
-    def begin(cls, root: Root, schema: AcceptedSchema, to_records: ToRecords, name: str, *, patch: bool) -> HandedOver:
+    def begin(
+        cls, root: Root, schema: AcceptedSchema, to_records: ToRecords, name: str, *, patch: bool
+    ) -> SpillingLoad:
         load_id = handed_over_id()
         plan = ReadPlan(schema.catalog, load_id, time.time_ns() // 1_000_000, patch, False, MAX_ERRORS_DEFAULT)
         files = StagingFiles(root, load_id)
@@ -61,7 +63,7 @@ class HandedOver:
 class StagedSource:
     """What the tasks left: the source of a load that needs no session."""
 
-    load: HandedOver
+    load: SpillingLoad
     receipts: tuple[DecodeReceipt, ...]
 
     @property

@@ -34,7 +34,7 @@ from omnigraph.storage.indexes import BuildTask, BuiltSegment, build_segment
 from omnigraph.write import ChangeSet, Places
 from omnigraph.write.commit import WriteBase
 from omnigraph.write.intake import ReadPlan, SourceItem
-from omnigraph.write.load import Assembly, LoadMode, MatchEdges, OnError, PreparedLoad, Spool
+from omnigraph.write.load import LoadChecks, LoadMode, MatchEdges, OnError, PreparedLoad, Spool
 from omnigraph.write.rules import CommittedView, ViolationLog
 
 if TYPE_CHECKING:
@@ -77,15 +77,15 @@ class LoadJob:
         load = self._decoded(base)
         rows = sum(amount_decoded(receipt).rows for receipt in load.receipts)
         with self._timed("check"), report_stage(Stage(name="check", listener=self.progress, rows_total=rows)):
-            assembly = self._assembly(base, load)
-            assembly.assemble()
-            assembly.check()
+            checks = self._load_checks(base, load)
+            checks.assemble()
+            checks.check()
         reach(Point.LOAD_CHECKED)
-        prepared = assembly.result()
+        prepared = checks.result()
         if prepared.refused or self.plan.dry_run:
             return _with(prepared, ChangeSet())
         with self._timed("write"):
-            return _with(prepared, self.writer.change_set(load, assembly))
+            return _with(prepared, self.writer.change_set(load, checks))
 
     def build_indexes(
         self, tasks: Sequence[BuildTask], listener: ProgressListener | None = None
@@ -145,9 +145,9 @@ class LoadJob:
 
     # --- check --------------------------------------------------------------------------------------------
 
-    def _assembly(self, base: WriteBase, load: SpilledLoad) -> Assembly:
+    def _load_checks(self, base: WriteBase, load: SpilledLoad) -> LoadChecks:
         spool = Spool(self.area.local_folder())
-        assembly = Assembly(
+        checks = LoadChecks(
             catalog=base.schema.catalog,
             mode=self.plan.mode,
             view=CommittedView(self.storage, base.pins()),
@@ -161,8 +161,8 @@ class LoadJob:
             spool=spool,
         )
         for number, receipt in enumerate(load.receipts):
-            assembly.note(number, load.refused(receipt), receipt.violations, receipt.violations_total)
-        return assembly
+            checks.note(number, load.refused(receipt), receipt.violations, receipt.violations_total)
+        return checks
 
     @contextmanager
     def _timed(self, stage: str) -> Iterator[None]:

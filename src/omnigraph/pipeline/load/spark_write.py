@@ -33,7 +33,7 @@ from omnigraph.storage.bulk import (
 from omnigraph.storage.manifest import TablePin
 from omnigraph.storage.tables import StagedEffect
 from omnigraph.write import ChangeSet, StagedWork
-from omnigraph.write.load import Assembly, LoadMode, TypeRows
+from omnigraph.write.load import LoadChecks, LoadMode, TypeRows
 from omnigraph.write.rules import CommittedView
 
 if TYPE_CHECKING:
@@ -88,19 +88,19 @@ class LoadWriter:
     staged: dict[TableKey, StagedEffect] = field(default_factory=dict)
     attempts: int = 0
 
-    def change_set(self, load: SpilledLoad, assembly: Assembly) -> ChangeSet:
+    def change_set(self, load: SpilledLoad, checks: LoadChecks) -> ChangeSet:
         """Writes what was accepted and says how it is taken into the tables."""
         self.attempts += 1
         spilled = load.spilled()
         works: list[StagedWork] = []
         rows: list[_Rows] = []
-        for key in assembly.changes().tables:
-            each = assembly.types[key]
-            if assembly.patch:
+        for key in checks.changes().tables:
+            each = checks.types[key]
+            if checks.patch:
                 works.append(StagedWork(key, partial(self._patched, each.plan.schema, each.decoded.rows)))
                 continue
             selected = select(load, key, each, spilled[key], f"{self.attempts}")
-            way = way_of(assembly.mode, key, each, assembly.view)
+            way = way_of(checks.mode, key, each, checks.view)
             rows.append(_Rows(key, each.plan.schema, way, tuple(selected), _digest(each)))
         self._write([each for each in rows if each.way != "upsert"])
         reach(Point.LOAD_FRAGMENTS_WRITTEN)

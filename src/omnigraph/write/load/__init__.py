@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from omnigraph.model.late_names import late_names
 
 if TYPE_CHECKING:
-    from omnigraph.write.load.checks import Assembly as Assembly
+    from omnigraph.write.load.checks import LoadChecks as LoadChecks
     from omnigraph.write.load.checks import LoadMode as LoadMode
     from omnigraph.write.load.checks import OnError as OnError
     from omnigraph.write.load.checks import Reject as Reject
@@ -21,7 +21,7 @@ else:
         __name__,
         {
             "checks": (
-                "Assembly",
+                "LoadChecks",
                 "LoadMode",
                 "OnError",
                 "Reject",

@@ -1,7 +1,7 @@
-"""Assembly: the decoded rows of a load, type by type, on their way to a change set. The second kernel of a load.
+"""The checks of a load: decoded rows, type by type, become a change set. The second kernel of a load.
 
-It works on whole types: ids by endpoints, nothing twice, absent properties filled, every rule of the schema. It needs
-the columns that these questions are about and nothing else, wherever the rows themselves are.
+They work on whole types: find ids by endpoints, refuse repeated ids, fill absent properties, check every rule of the
+schema. They need the columns that are checked and nothing else, wherever the rows themselves are.
 """
 
 from __future__ import annotations
@@ -92,7 +92,9 @@ class TypeRows:
 
 
 @dataclass(slots=True, kw_only=True)
-class Assembly:
+class LoadChecks:
+    """The checks of one load, and what they have found so far."""
+
     catalog: Catalog
     mode: LoadMode
     view: CommittedView

@@ -12,7 +12,7 @@ from typing import Protocol
 from omnigraph.language.schema import Catalog
 from omnigraph.model.identifiers import TableKey
 from omnigraph.write.intake import Decoded, DecodePlan, ItemReading, ItemSource, LineItem, Part, ReadPlan, concat_chunks
-from omnigraph.write.load.checks import Assembly, LoadMode, OnError, PreparedLoad, Reject, TypeRows
+from omnigraph.write.load.checks import LoadChecks, LoadMode, OnError, PreparedLoad, Reject, TypeRows
 from omnigraph.write.load.edge_matching import MatchEdges
 from omnigraph.write.load.kept_lines import KeptLines
 from omnigraph.write.places import Places
@@ -54,7 +54,7 @@ def prepare_load(
     read = _Read(listener)
     for item in items:
         read.item(plan.read(item))
-    load = Assembly(
+    load = LoadChecks(
         catalog=catalog,
         mode=mode,
         view=view,
