@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 from pathlib import Path
 
@@ -35,6 +37,10 @@ def test_tx_F01_a_load_is_told_as_inserts_nodes_before_edges_by_type_id_and_id(g
     assert len(places) == 11
     assert places == sorted(places)
     assert page.next_page_token is None
+    genesis = graph.commits()[-1].commit_id
+    digest = hashlib.sha256(f"{genesis}\x1fnode:Person".encode()).digest()
+    opaque = base64.urlsafe_b64encode(digest).decode().rstrip("=")
+    assert {each.type_id for each in page if each.type_name == "Person"} == {opaque}
 
 
 def test_tx_F02_an_update_has_both_images_and_the_id_beside_them(graph: Graph) -> None:
@@ -116,6 +122,7 @@ def test_a_type_that_came_or_went_with_rows_is_a_schema_change_and_one_without_r
     assert of_commit(graph, added).changes == ()
     gone = evolve(graph, TableTombstone(table_key="node:Club", table_version=1))
     assert of_commit(graph, gone).changes == ()
+    assert of_commit(graph, evolve(graph)).changes == (), "no table moved: only metadata was changed"
     dropped = evolve(graph, TableTombstone(table_key="node:Company", table_version=company.version))
     with pytest.raises(ChangeSchemaBoundary, match="of type 'Company'"):
         of_commit(graph, dropped)

@@ -126,6 +126,20 @@ def test_a_write_that_was_taken_back_is_an_empty_block_and_one_that_was_finished
     assert page.caught_up is True
 
 
+def test_a_manifest_that_was_compacted_between_commits_tells_the_same(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("omnigraph.storage.manifest.store.COMPACT_ABOVE_FRAGMENTS", 3)
+    for number in range(12):
+        change(graph, f'update Person set {{ age: {number} }} where name = "Alice"')
+    state: dict[tuple[str, str], object] = {}
+    told = [each for block in poll(graph, start="beginning") for each in block.changes]
+    for each in told:
+        apply(state, each)
+    assert len(told) == 11 + 12
+    assert state == entities(graph)
+
+
 def test_a_poll_goes_through_at_most_so_many_commits(graph: Graph) -> None:
     begun = poll(graph)
     for number in range(5):

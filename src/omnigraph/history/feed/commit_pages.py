@@ -9,6 +9,7 @@ from omnigraph.history.commits import find_commit, manifest_at
 from omnigraph.history.diff import ChangeFilter, EntityChange
 from omnigraph.history.feed.blocks import ChangeCause, CommitChanges, cause_of
 from omnigraph.history.feed.commit_diff import UPKEEP, CommitDiff
+from omnigraph.history.feed.continuations import keep_rest, take_rest
 from omnigraph.history.feed.filters import plain_filter
 from omnigraph.history.feed.limits import PageLimits
 from omnigraph.history.feed.paging import Page
@@ -42,10 +43,14 @@ def commit_changes(
     wanted = plain_filter(wanted)
     scope = commit_scope(storage.manifest.genesis, commit.commit_id, wanted)
     resume = None if page_token is None else block_position(scope.unseal(page_token, "commit-page"))
+    found = take_rest(storage, page_token) or _changes(storage, commit, wanted, resume)
     with telling_gaps(commit.commit_id):
-        piece = Page(limits or PageLimits()).take(_changes(storage, commit, wanted, resume), resume)
+        piece = Page(limits or PageLimits()).take(found, resume)
     assert piece is not None, "an empty page takes any change"
-    token = None if piece.stopped_at is None else scope.seal("commit-page", **piece.stopped_at.members())
+    if piece.stopped_at is None:
+        return CommitChanges(cause_of(commit), piece.changes)
+    token = scope.seal("commit-page", **piece.stopped_at.members())
+    keep_rest(storage, token, piece.rest)
     return CommitChanges(cause_of(commit), piece.changes, token)
 
 

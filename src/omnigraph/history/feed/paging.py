@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from itertools import chain
 
 from omnigraph.history.diff import EntityChange
 from omnigraph.history.feed.limits import PageLimits
@@ -20,6 +21,8 @@ class Piece:
     changes: tuple[EntityChange, ...]
     stopped_at: BlockPosition | None
     """The last change that was taken, if more are to come; None: the block is complete."""
+    rest: Iterator[EntityChange]
+    """Those that are to come."""
 
 
 class Page:
@@ -40,9 +43,12 @@ class Page:
         taken: list[EntityChange] = []
         for change in changes:
             if not self._takes(change):
-                return Piece(tuple(taken), _position(taken[-1], first_index + len(taken) - 1)) if taken else None
+                if not taken:
+                    return None
+                stopped_at = _position(taken[-1], first_index + len(taken) - 1)
+                return Piece(tuple(taken), stopped_at, chain([change], changes))
             taken.append(change)
-        return Piece(tuple(taken), None)
+        return Piece(tuple(taken), None, iter(()))
 
     def _takes(self, change: EntityChange) -> bool:
         size = len(json.dumps(change.to_json(), ensure_ascii=False, separators=(",", ":")).encode())

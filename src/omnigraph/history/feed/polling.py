@@ -13,6 +13,7 @@ from omnigraph.history.diff import ChangeFilter, EntityChange
 from omnigraph.history.feed.blocks import ChangeBlock, FeedPage, cause_of
 from omnigraph.history.feed.commit_diff import UPKEEP, CommitDiff
 from omnigraph.history.feed.commit_pages import telling_gaps
+from omnigraph.history.feed.continuations import keep_rest, take_rest
 from omnigraph.history.feed.filters import plain_filter
 from omnigraph.history.feed.limits import PageLimits
 from omnigraph.history.feed.paging import Page, Piece
@@ -95,8 +96,9 @@ class _Walk:
     """Those behind it, oldest first, up to the cut."""
     cut: str
     """The head when the poll began."""
+    page_token: str | None = None
     resume: BlockPosition | None = None
-    """Where to continue within the first of them."""
+    """Where to continue within the first of them, and the token that says so."""
 
 
 def _walk(
@@ -126,7 +128,7 @@ def _continued(loaded: LoadedManifest, scope: TokenScope, page_token: str) -> _W
     walk = _walk_from(loaded, cut, text_of(members, "after_commit_id"))
     if not walk.commits or walk.commits[0].commit_id != text_of(members, "current_commit_id"):
         raise ChangeCursorRejected("the commit that it names does not follow the one before it")
-    return _Walk(walk.after, walk.commits, walk.cut, block_position(members))
+    return _Walk(walk.after, walk.commits, walk.cut, page_token, block_position(members))
 
 
 def _walk_from(loaded: LoadedManifest, cut: GraphCommit, after: str | None) -> _Walk:
@@ -183,12 +185,12 @@ class _Poll:
         """The manifest of the commit that was read last: the next one is read on top of it."""
 
     def page(self, walk: _Walk, limits: PageLimits) -> FeedPage:
-        room, blocks, after, resume = Page(limits), list[ChangeBlock](), walk.after, walk.resume
+        room, blocks, after = Page(limits), list[ChangeBlock](), walk.after
         for commit in walk.commits[: limits.max_commits]:
             if room.is_full:
                 break
             try:
-                piece = self._piece(room, commit, resume)
+                piece = self._piece(room, walk, commit)
             except (ChangeFeedGap, ChangeSchemaBoundary):
                 if not blocks:
                     raise
@@ -197,14 +199,20 @@ class _Poll:
                 break
             blocks.append(ChangeBlock(cause_of(commit), piece.changes))
             if piece.stopped_at is not None:
-                return FeedPage(tuple(blocks), self._page_token(walk, after, commit, piece.stopped_at))
-            after, resume = commit, None
+                token = self._page_token(walk, after, commit, piece.stopped_at)
+                keep_rest(self._storage, token, piece.rest)
+                return FeedPage(tuple(blocks), token)
+            after = commit
         cursor = _cursor(self._scope, after.commit_id)
         return FeedPage(tuple(blocks), None, cursor, caught_up=after.commit_id == walk.cut)
 
-    def _piece(self, room: Page, commit: GraphCommit, resume: BlockPosition | None) -> Piece | None:
+    def _piece(self, room: Page, walk: _Walk, commit: GraphCommit) -> Piece | None:
+        """What the page takes of a commit; a page token continues the first one."""
+        is_first = commit is walk.commits[0]
+        resume = walk.resume if is_first else None
+        found = take_rest(self._storage, walk.page_token) if is_first else None
         with telling_gaps(commit.commit_id, self._cursor):
-            return room.take(self._changes(commit, resume), resume)
+            return room.take(found or self._changes(commit, resume), resume)
 
     def _page_token(self, walk: _Walk, after: GraphCommit, current: GraphCommit, stopped_at: BlockPosition) -> str:
         return self._scope.seal(
