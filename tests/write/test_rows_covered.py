@@ -12,15 +12,11 @@ ROWS = {"W": 40, "B": 23, "C": 45, "M": 76, "T": 5, "D": 6, "F": 18}
 
 LATER = {
     "B15": "cleanup of versions and orphan forks comes later; verify lists the fork, the next write replaces it",
-    "B22": "the change feed comes later",
     "C29": "schema apply comes later; the state is that of the graph crash-schema-before, which is recovered",
     "C32": "schema apply comes later",
     "C33": "schema apply comes later",
     "C34": "schema apply comes later; until then a half-promoted schema is refused as schema_contract_drift",
     "C38": "optimize comes later",
-    "T03": "reads are at commits, branches and times; a version of __manifest is no reference",
-    "T05": "cleanup of versions comes later",
-    **{f"F{number:02}": "the change feed comes later" for number in range(1, 19)},
 }
 
 
