@@ -86,6 +86,8 @@ def test_tx_F03_the_first_commit_of_a_graph_has_nothing_to_be_compared_with(grap
     with pytest.raises(CommitHasNoParent, match="has no first parent") as caught:
         of_commit(graph, genesis)
     assert caught.value.code == "commit_has_no_parent"
+    with pytest.raises(CommitHasNoParent):
+        commit_change_stream(graph._storage, find_commit(graph._storage, genesis))
     assert caught.value.details() == {
         "change_diff_refusal": {"reason": "parentless_commit", "graph_commit_id": genesis}
     }

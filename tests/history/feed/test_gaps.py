@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from history.feed.following import change, commits_of, fx, head, of_commit, poll, reclaim
+from history.feed.following import change, commits_of, fx, head, node, of_commit, poll, put, reclaim
 from omnigraph.graph import Graph
 from omnigraph.history import entity_at, find_commit
-from omnigraph.history.feed import ChangeFeedGap, install_baseline
+from omnigraph.history.feed import ChangeFeedGap, continuations, install_baseline
 from omnigraph.model.errors import BadRequest, Gone, HistoricalVersionReclaimed, TypeNotFound
 
 
@@ -74,6 +74,17 @@ def test_a_gap_behind_the_first_commit_ends_the_page_before_it(graph: Graph) -> 
     page = poll(graph, cursor=cursor)
     assert (len(page), page.caught_up) == (1, False)
     assert gap(graph, cursor=page.cursor).first_unreadable_commit_id == first_lost
+
+
+def test_a_block_that_was_reclaimed_before_its_last_page_is_a_gap(graph: Graph) -> None:
+    cursor = poll(graph).cursor
+    put(graph, *(node("Company", name=name) for name in ("Umbrella", "Initech", "Hooli")))
+    lost = head(graph)
+    token = poll(graph, cursor=cursor, max_changes=1).next_page_token
+    change(graph, 'insert Company { name: "Stark" }')
+    reclaim(graph)
+    continuations._kept.clear()  # the reader comes from another process
+    assert gap(graph, page_token=token).first_unreadable_commit_id == lost
 
 
 def test_upkeep_is_told_although_the_versions_before_it_are_gone(graph: Graph) -> None:

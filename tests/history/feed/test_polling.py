@@ -26,7 +26,7 @@ from history.feed.following import (
     with_property,
 )
 from omnigraph.graph import Graph
-from omnigraph.history.feed import ChangeCursorRejected, ChangeSchemaBoundary, PageLimits, changes_until_now
+from omnigraph.history.feed import ChangeCursorRejected, ChangeSchemaBoundary, PageLimits, changes_in_whole_blocks
 from omnigraph.merge import Merge, merge
 from omnigraph.model.errors import BadRequest, BranchNotFound
 from omnigraph.storage.failpoints import InjectedFault, Point, armed
@@ -184,9 +184,9 @@ def test_the_pages_of_a_poll_stitched_together_are_whole_blocks(graph: Graph) ->
     whole = poll(graph, start="beginning")
     for size in (1, 2, 4):
         limits = PageLimits(max_changes=size)
-        page = changes_until_now(graph._storage, start="beginning", limits=limits)
+        page = changes_in_whole_blocks(graph._storage, start="beginning", limits=limits)
         while not page.caught_up:
-            more = changes_until_now(graph._storage, cursor=page.cursor, limits=limits)
+            more = changes_in_whole_blocks(graph._storage, cursor=page.cursor, limits=limits)
             page = type(page)((*page.blocks, *more.blocks), None, more.cursor, more.caught_up)
         assert page == whole
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from omnigraph.history.feed.commit_pages import commit_changes as commit_changes
     from omnigraph.history.feed.limits import PageLimits as PageLimits
     from omnigraph.history.feed.polling import changes as changes
-    from omnigraph.history.feed.polling import changes_until_now as changes_until_now
+    from omnigraph.history.feed.polling import changes_in_whole_blocks as changes_in_whole_blocks
     from omnigraph.history.feed.refusals import ChangeCursorRejected as ChangeCursorRejected
     from omnigraph.history.feed.refusals import ChangeFeedGap as ChangeFeedGap
     from omnigraph.history.feed.refusals import ChangeSchemaBoundary as ChangeSchemaBoundary
@@ -47,7 +47,7 @@ else:
             "limits": ("PageLimits",),
             "polling": (
                 "changes",
-                "changes_until_now",
+                "changes_in_whole_blocks",
             ),
             "refusals": (
                 "ChangeCursorRejected",

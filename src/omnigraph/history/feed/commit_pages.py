@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import chain, islice
 
 from omnigraph.history.commits import find_commit, manifest_at
 from omnigraph.history.diff import ChangeFilter, EntityChange
@@ -57,13 +58,14 @@ def commit_changes(
 def commit_change_stream(
     storage: GraphStorage, commit: GraphCommit, *, wanted: ChangeFilter | None = None
 ) -> CommitChangeStream:
-    """The same without pages. What is refused is refused when the first change is asked for."""
+    """The same without pages. The first change is read at once, so that a refusal comes before it."""
 
     def told() -> Iterator[EntityChange]:
         with telling_gaps(commit.commit_id):
             yield from _changes(storage, commit, plain_filter(wanted), None)
 
-    return CommitChangeStream(cause_of(commit), told())
+    found = told()
+    return CommitChangeStream(cause_of(commit), chain(list(islice(found, 1)), found))
 
 
 @contextmanager

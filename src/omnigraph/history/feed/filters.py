@@ -27,9 +27,10 @@ def _plain(named: frozenset[T] | None, everything: Collection[str]) -> frozenset
 def filter_digest(wanted: ChangeFilter) -> str:
     """The same for filters that want the same, in whatever order they name it."""
     plain = plain_filter(wanted)
-    parts: dict[str, frozenset[str] | None] = {"kinds": None, "ops": None, "types": plain.types}
-    parts |= {"kinds": None if plain.kinds is None else frozenset(plain.kinds)}
-    parts |= {"ops": None if plain.ops is None else frozenset(plain.ops)}
-    canonical = {name: None if part is None else sorted(part, key=str.encode) for name, part in parts.items()}
-    text = json.dumps(canonical | {"v": 1}, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    canonical = {"kinds": _listed(plain.kinds), "ops": _listed(plain.ops), "types": _listed(plain.types), "v": 1}
+    text = json.dumps(canonical, ensure_ascii=False, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _listed(named: Collection[str] | None) -> list[str] | None:
+    return None if named is None else sorted(named, key=str.encode)

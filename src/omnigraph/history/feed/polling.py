@@ -43,8 +43,9 @@ def changes(
     """
     if sum(position is not None for position in (start, cursor, page_token)) > 1:
         raise BadRequest("pass one of start, cursor and page_token", "a cursor already says where the feed continues")
+    wanted = plain_filter(wanted)
     loaded = storage.manifest.load(normalize_branch(branch))
-    scope = feed_scope(storage.manifest.genesis, loaded, wanted := plain_filter(wanted))
+    scope = feed_scope(storage.manifest.genesis, loaded, wanted)
     walk = _walk(loaded, scope, start=start, cursor=cursor, page_token=page_token)
     try:
         return _Poll(storage, loaded, scope, wanted, cursor).page(walk, limits or PageLimits())
@@ -53,7 +54,7 @@ def changes(
             storage.manifest.require(loaded.state.incarnation)
 
 
-def changes_until_now(
+def changes_in_whole_blocks(
     storage: GraphStorage,
     branch: str = MAIN,
     *,
@@ -62,7 +63,7 @@ def changes_until_now(
     wanted: ChangeFilter | None = None,
     limits: PageLimits | None = None,
 ) -> FeedPage:
-    """The pages of one poll as one page with a cursor; a commit that was split over pages is one block again."""
+    """One poll, page after page until it has a cursor. A commit that was split over pages is one block again."""
     page = changes(storage, branch, start=start, cursor=cursor, wanted=wanted, limits=limits)
     blocks = list(page.blocks)
     while page.next_page_token is not None:
