@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from omnigraph.history.snapshots import Snapshot, snapshot_of
-from omnigraph.model.errors import CommitNotFound, HistoricalVersionReclaimed
+from omnigraph.model.errors import BranchNotFound, CommitNotFound, Corrupt, HistoricalVersionReclaimed
 from omnigraph.model.identifiers import MAIN
 from omnigraph.model.values import parse_datetime
 from omnigraph.storage import GraphStorage
-from omnigraph.storage.manifest import GraphCommit, LoadedManifest
+from omnigraph.storage.manifest import GraphCommit, LoadedManifest, ManifestState
 
 SEARCH_FORWARD_VERSIONS = 16
 """A commit recorded one version too low (another program compacted meanwhile) is searched for this far ahead."""
@@ -20,11 +20,27 @@ def commit_list(storage: GraphStorage, branch: str = MAIN, *, limit: int | None 
 
 def find_commit(storage: GraphStorage, commit_id: str, branch: str = MAIN) -> GraphCommit:
     """A commit by its id: on the given branch first, then on every other."""
-    for name in [branch, *(other for other in storage.manifest.branches() if other != branch)]:
-        commit = storage.manifest.load(name).state.commits.get(commit_id)
+    commit = storage.manifest.load(branch).state.commits.get(commit_id)
+    for name in storage.manifest.branches() if commit is None else ():
+        state = state_if_there(storage, name) if name != branch else None
+        commit = None if state is None else state.commits.get(commit_id)
         if commit is not None:
-            return commit
-    raise CommitNotFound(commit_id)
+            break
+    if commit is None:
+        raise CommitNotFound(commit_id)
+    return commit
+
+
+def state_if_there(storage: GraphStorage, branch: str) -> ManifestState | None:
+    """What a listed branch shows; None when it was deleted since it was listed."""
+    try:
+        return storage.manifest.load(branch).state
+    except BranchNotFound:
+        return None
+    except Corrupt:
+        if branch in storage.manifest.branches():
+            raise
+        return None
 
 
 def commit_as_of(storage: GraphStorage, branch: str, moment: str) -> GraphCommit:

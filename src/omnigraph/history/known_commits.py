@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from weakref import WeakKeyDictionary
 
 from omnigraph.history.commit_graph import CommitGraph
+from omnigraph.history.commits import state_if_there
 from omnigraph.history.kept_commits import find_kept_commit
 from omnigraph.storage import GraphStorage
 from omnigraph.storage.manifest import GraphCommit, LoadedManifest, ManifestStore
@@ -43,7 +44,9 @@ class KnownCommits:
         self._all_read = True
         for branch in self._storage.manifest.branches():
             if branch not in self._states:
-                self._states[branch] = self._storage.manifest.load(branch).state
+                listed = state_if_there(self._storage, branch)
+                if listed is not None:
+                    self._states[branch] = listed
         return self.commit(commit_id)
 
     def _parents_of(self, commit_id: str) -> tuple[str, ...]:
@@ -60,11 +63,12 @@ class KnownCommits:
             if found is not None:
                 return parents_of(found)
         kept = find_kept_commit(self._storage, commit_id)
-        if kept is not None:
-            return kept.parents
-        elsewhere = self.commit(commit_id)
+        elsewhere = self.commit(commit_id) if kept is None else None
         if elsewhere is not None:
             return parents_of(elsewhere)
+        kept = kept or find_kept_commit(self._storage, commit_id)  # its branch may have been deleted just now
+        if kept is not None:
+            return kept.parents
         self.unknown.add(commit_id)
         return ()
 
