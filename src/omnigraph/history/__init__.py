@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from omnigraph.model.late_names import late_names
 
 if TYPE_CHECKING:
+    from omnigraph.history.branch_details import BranchDetails as BranchDetails
+    from omnigraph.history.branch_details import details_of_branches as details_of_branches
     from omnigraph.history.branches import BranchIsTagged as BranchIsTagged
     from omnigraph.history.branches import branch_list as branch_list
     from omnigraph.history.branches import create_branch as create_branch
@@ -25,6 +27,9 @@ if TYPE_CHECKING:
     from omnigraph.history.entity_lookup import PastEntity as PastEntity
     from omnigraph.history.entity_lookup import entity_at as entity_at
     from omnigraph.history.known_commits import KnownCommits as KnownCommits
+    from omnigraph.history.log import LogEntry as LogEntry
+    from omnigraph.history.log import LogFilter as LogFilter
+    from omnigraph.history.log import log_entries as log_entries
     from omnigraph.history.names import AmbiguousName as AmbiguousName
     from omnigraph.history.names import InvalidTagName as InvalidTagName
     from omnigraph.history.references import Reference as Reference
@@ -97,5 +102,14 @@ else:
                 "entity_changes",
             ),
             "table_history": ("UPKEEP_KINDS",),
+            "log": (
+                "LogEntry",
+                "LogFilter",
+                "log_entries",
+            ),
+            "branch_details": (
+                "BranchDetails",
+                "details_of_branches",
+            ),
         },
     )

@@ -23,8 +23,11 @@ from omnigraph.model.identifiers import MAIN, TableKey
 from omnigraph.model.late_dataclass import dataclass
 from omnigraph.storage import Compare, GraphStorage
 from omnigraph.storage.manifest import GraphCommit, LoadedManifest
+from omnigraph.storage.tables import fragment_states, scan_fragments
 
 WRITTEN_AT = "_row_last_updated_at_version"
+SCAN_ROWS_MAX = 16_384
+"""Fragments that changed are scanned if they have so few rows; of larger ones the deletions are compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,17 +163,27 @@ class _Log:
         return _Seen(image, int(found[WRITTEN_AT][0].as_py()))
 
     def _last_place(self, history: TableHistory, snapshot: Snapshot) -> int:
-        """The newest place that still has an entity which is missing in the last one; -1 when there is none.
-
-        Fragments that two neighbours share are not looked at.
-        """
-        sides = (TableSide(self._storage, pin, snapshot) for pin in reversed(history.pins))
-        newer = next(sides, None)
-        for place, older in zip(range(len(history.pins) - 2, -1, -1), sides, strict=False):
-            if any(pc.index(rows.ids, self._id).as_py() >= 0 for rows in table_changes(older, newer)):
+        """The newest place that still has an entity which is missing in the last one; -1 when there is none."""
+        newer: TableSide | None = None
+        for place in range(len(history.pins) - 1, -1, -1):
+            older = TableSide(self._storage, history.pins[place], snapshot)
+            if newer is not None and self._vanished(older, newer):
                 return place
             newer = older
         return -1
+
+    def _vanished(self, older: TableSide, newer: TableSide) -> bool:
+        """Whether the entity is in a version and was removed by the next. What both share is not looked at."""
+        kept = {state.files: state.deletions for state in fragment_states(newer.table)}
+        changed = [
+            state
+            for state in fragment_states(older.table)
+            if state.files not in kept or kept[state.files] != state.deletions
+        ]
+        if sum(state.rows for state in changed) > SCAN_ROWS_MAX:  # a few rows of a large fragment
+            return any(pc.index(rows.ids, self._id).as_py() >= 0 for rows in table_changes(older, newer))
+        batches = scan_fragments(older.table, [state.number for state in changed], ["id"]) if changed else iter(())
+        return any(pc.index(batch.column("id"), self._id).as_py() >= 0 for batch in batches)
 
     def _change(self, key: TableKey, before: Image | None, after: Image | None) -> EntityChange:
         op: OpName = "insert" if before is None else "delete" if after is None else "update"

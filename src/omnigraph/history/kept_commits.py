@@ -7,8 +7,10 @@ way from there to the merge base. So its own commits are kept first. Other imple
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from dataclasses import field
 
-from omnigraph.model.errors import Corrupt
+from omnigraph.model.errors import Corrupt, Json
 from omnigraph.model.late_dataclass import dataclass
 from omnigraph.storage import GraphStorage
 from omnigraph.storage.manifest import LoadedManifest
@@ -26,6 +28,8 @@ class KeptCommit:
     parents: tuple[str, ...]
     created_at: int
     actor_id: str | None = None
+    py: Mapping[str, Json] = field(default_factory=dict, hash=False)
+    """What this implementation adds to a commit: its kind, its message."""
 
 
 def keep_commits(storage: GraphStorage, loaded: LoadedManifest) -> None:
@@ -40,6 +44,7 @@ def keep_commits(storage: GraphStorage, loaded: LoadedManifest) -> None:
                 "merged_parent_commit_id": commit.merged_parent_id,
                 "actor_id": commit.actor_id,
                 "created_at": commit.created_at,
+                "py": dict(commit.py) or None,
             }
             present = {name: value for name, value in members.items() if value is not None}
             storage.objects.write_if_absent(_path(commit.commit_id), json.dumps(present).encode())
@@ -59,6 +64,7 @@ def find_kept_commit(storage: GraphStorage, commit_id: str) -> KeptCommit | None
             parents=tuple(str(parent) for parent in parents if parent is not None),
             created_at=int(members["created_at"]),
             actor_id=members.get("actor_id"),
+            py=members.get("py") or {},
         )
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise Corrupt(_path(commit_id), f"not a kept commit: {error}") from error

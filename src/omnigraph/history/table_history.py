@@ -31,6 +31,7 @@ class TableHistory:
         self._key = key
         self._head = head
         self._commits: dict[int, GraphCommit] = {}
+        self._origins: dict[int, tuple[str, str | None]] = {}
 
     @cached_property
     def pins(self) -> tuple[TablePin, ...]:
@@ -54,8 +55,9 @@ class TableHistory:
         return found
 
     def changing_commits(self) -> Iterator[GraphCommit]:
-        """The commits that may have changed entities, newest first. Upkeep is left out."""
-        for place in range(len(self.pins) - 1, -1, -1):
+        """The commits that may have changed entities, newest first: not upkeep, nor the one that made the table."""
+        made_empty = bool(self.pins) and self.pins[0].row_count == 0
+        for place in range(len(self.pins) - 1, made_empty - 1, -1):
             commit = self.commit_at(place)
             if commit.py.get("kind") not in UPKEEP_KINDS and self._origin(place)[0] not in UPKEEP_OPERATIONS:
                 yield commit
@@ -74,9 +76,12 @@ class TableHistory:
         return TablePin(self._key, location, row.table_version, row.table_branch, row.row_count, incarnation)
 
     def _origin(self, place: int) -> tuple[str, str | None]:
-        pin = self.pins[place]
-        (origin,) = lineage_versions(self._storage, pin.location, pin.lineage, pin.version, pin.version)
-        return origin.operation, origin.commit_id
+        """What made a version: the operation, and the commit that it was made for."""
+        if place not in self._origins:
+            pin = self.pins[place]
+            (origin,) = lineage_versions(self._storage, pin.location, pin.lineage, pin.version, pin.version)
+            self._origins[place] = origin.operation, origin.commit_id
+        return self._origins[place]
 
     def _named(self, place: int) -> GraphCommit | None:
         commit_id = self._origin(place)[1]

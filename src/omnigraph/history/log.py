@@ -1,0 +1,276 @@
+"""The log: the commits that a branch or a commit contains, newest first, as far as somebody reads on.
+
+Along first parents it is the history of one branch. The full log has what merges brought too, also from branches that
+are deleted by now. Filters are asked commit by commit, so the first entries come at once however long the history is.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import field
+from itertools import islice
+
+from omnigraph.history.commits import find_commit
+from omnigraph.history.entity_log import entity_changes
+from omnigraph.history.kept_commits import KeptCommit, find_kept_commit
+from omnigraph.history.known_commits import KnownCommits, parents_of
+from omnigraph.history.table_history import TableHistory
+from omnigraph.model.errors import BadRequest, CommitNotFound, Json, TypeNotFound
+from omnigraph.model.identifiers import MAIN, TableKey, is_ulid
+from omnigraph.model.late_dataclass import dataclass
+from omnigraph.model.values import parse_datetime
+from omnigraph.storage import GraphStorage
+from omnigraph.storage.manifest import GraphCommit, LoadedManifest, ManifestState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogEntry:
+    """One commit of the log."""
+
+    commit_id: str
+    parents: tuple[str, ...]
+    """The first parent first."""
+    branch: str
+    created_at: int
+    """Microseconds since the epoch."""
+    actor_id: str | None
+    kind: str | None
+    """load, mutation, merge, restore, revert, optimize, … or init; None when its writer did not say."""
+    message: str | None
+    version: int | None
+    """Of `__manifest`; None when its branch is deleted: then its rows cannot be read any more."""
+    py: Mapping[str, Json] = field(default_factory=dict, hash=False)
+
+    @property
+    def is_merge(self) -> bool:
+        return len(self.parents) > 1
+
+    def to_json(self) -> dict[str, Json]:
+        """The members of a commit object, then what the log adds."""
+        first, second = (*self.parents, None, None)[:2]
+        return {
+            "graph_commit_id": self.commit_id,
+            "graph_branch": None if self.branch == MAIN else self.branch,
+            "graph_manifest_version": self.version,
+            "parent_commit_id": first,
+            "merged_parent_commit_id": second,
+            "actor_id": self.actor_id,
+            "created_at": self.created_at,
+            "kind": self.kind,
+            "message": self.message,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogFilter:
+    """Which commits are wanted. None stands for all."""
+
+    actors: frozenset[str] | None = None
+    kinds: frozenset[str] | None = None
+    types: frozenset[str] | None = None
+    """Commits that changed entities of one of these types."""
+    entity: tuple[str, str] | None = None
+    """Commits that changed this entity: the name of its type, and its id."""
+    message: str | None = None
+    """Commits whose message has this text in it, in upper or lower case."""
+    since: str | None = None
+    """A time: commits from then on. A commit id: commits that it does not contain."""
+    before: str | None = None
+    """A time: commits from before it. A commit id: commits that come after it in this log, for the next page."""
+
+
+def log_entries(
+    storage: GraphStorage,
+    head: GraphCommit,
+    wanted: LogFilter | None = None,
+    *,
+    full: bool = False,
+    limit: int | None = None,
+) -> Iterator[LogEntry]:
+    """The commits that `head` contains, newest first: along first parents, or all of them if `full`."""
+    if limit is not None and limit < 0:
+        raise BadRequest(f"a log cannot have {limit} entries", "use a limit of 0 or more")
+    log = _Log(storage, head, wanted or LogFilter(), full)
+    return islice(log.entries(), limit)
+
+
+def kind_of(commit: GraphCommit | KeptCommit) -> str | None:
+    """What kind of write a commit was, as far as that is known."""
+    kind = commit.py.get("kind")
+    if isinstance(kind, str):
+        return kind
+    parents = commit.parents if isinstance(commit, KeptCommit) else parents_of(commit)
+    return {0: "init", 2: "merge"}.get(len(parents))
+
+
+class _Log:
+    def __init__(self, storage: GraphStorage, head: GraphCommit, wanted: LogFilter, full: bool) -> None:
+        self._storage = storage
+        self._head = head
+        self._wanted = wanted
+        self._full = full
+        self._loaded = storage.manifest.load(head.branch or MAIN)
+        self._known = KnownCommits(storage, [self._loaded])
+        self._moved: dict[str, _ChangedTypes] = {}
+
+    def entries(self) -> Iterator[LogEntry]:
+        found = self._by_entity() if self._wanted.entity is not None else self._walk()
+        for entry in self._page(found):
+            if self._fits(entry):
+                yield entry
+
+    # --- walks --------------------------------------------------------------------------------------------
+
+    def _walk(self) -> Iterator[LogEntry]:
+        """Children before parents, the younger first: a parent is never taken for younger than its child."""
+        start = self._entry(self._head.commit_id)
+        if start is None:
+            raise CommitNotFound(self._head.commit_id)
+        waiting, seen = [(-start.created_at, start.commit_id, start)], {start.commit_id}
+        while waiting:
+            at, _, entry = heapq.heappop(waiting)
+            yield entry
+            for parent_id in entry.parents if self._full else entry.parents[:1]:
+                parent = None if parent_id in seen else self._entry(parent_id)
+                if parent is not None:
+                    seen.add(parent_id)
+                    heapq.heappush(waiting, (max(at, -parent.created_at), parent_id, parent))
+
+    def _by_entity(self) -> Iterator[LogEntry]:
+        type_name, entity_id = self._wanted.entity or ("", "")
+        changes = entity_changes(self._storage, type_name, entity_id, self._head, first_parents=not self._full)
+        return (_entry_of(change.commit) for change in changes)
+
+    def _entry(self, commit_id: str) -> LogEntry | None:
+        """The commit of a live branch, else what is kept of a deleted one. None: another program deleted it."""
+        own = self._loaded.state.commits.get(commit_id)
+        if own is not None:
+            return _entry_of(own)
+        kept = find_kept_commit(self._storage, commit_id)
+        if kept is not None:
+            return _kept_entry(kept)
+        elsewhere = self._known.commit(commit_id)
+        return None if elsewhere is None else _entry_of(elsewhere)
+
+    # --- filters ------------------------------------------------------------------------------------------
+
+    def _page(self, entries: Iterator[LogEntry]) -> Iterator[LogEntry]:
+        """What comes after the commit that the last page ended with, and is not contained in that of `since`."""
+        before, since = self._wanted.before, self._wanted.since
+        if before is not None and is_ulid(before):
+            entries = _after(entries, before)
+        if since is None or not is_ulid(since):
+            return entries
+        older = self._contained_in(since)
+        return (entry for entry in entries if not older(entry.commit_id))
+
+    def _contained_in(self, commit_id: str) -> Callable[[str], bool]:
+        find_commit(self._storage, commit_id, self._head.branch or MAIN)
+        known: set[str] = set()
+        waiting = [commit_id]
+        while waiting:
+            current = waiting.pop()
+            if current not in known:
+                known.add(current)
+                waiting.extend(self._known.graph.parents(current))
+        return known.__contains__
+
+    def _fits(self, entry: LogEntry) -> bool:
+        wanted = self._wanted
+        return (
+            (wanted.actors is None or entry.actor_id in wanted.actors)
+            and (wanted.kinds is None or entry.kind in wanted.kinds)
+            and (wanted.message is None or wanted.message.lower() in (entry.message or "").lower())
+            and self._is_in_time(entry)
+            and (wanted.types is None or self._changes_type(entry, wanted.types))
+        )
+
+    def _is_in_time(self, entry: LogEntry) -> bool:
+        since, before = (_microseconds(text) for text in (self._wanted.since, self._wanted.before))
+        return (since is None or entry.created_at >= since) and (before is None or entry.created_at < before)
+
+    def _changes_type(self, entry: LogEntry, types: frozenset[str]) -> bool:
+        if entry.version is None:
+            return False  # the rows of a deleted branch are gone: nobody can tell
+        loaded = self._loaded
+        if entry.commit_id not in loaded.state.commits:
+            loaded = self._storage.manifest.load(entry.branch)
+        if loaded.branch not in self._moved:
+            self._moved[loaded.branch] = _ChangedTypes(self._storage, loaded, types)
+        return self._moved[loaded.branch].has(loaded.state.commits[entry.commit_id])
+
+
+class _ChangedTypes:
+    """Which commits of one branch changed entities of some types. Asked from newer to older, it reads on as needed."""
+
+    def __init__(self, storage: GraphStorage, loaded: LoadedManifest, types: frozenset[str]) -> None:
+        self._storage = storage
+        self._state = loaded.state
+        self._waiting = [self._commits(key) for key in _keys(loaded.state, types)]
+        self._next = [next(commits, None) for commits in self._waiting]
+        self._found: set[str] = set()
+
+    def has(self, commit: GraphCommit) -> bool:
+        for number, commits in enumerate(self._waiting):
+            newest = self._next[number]
+            while newest is not None and newest.order >= commit.order:
+                self._found.add(newest.commit_id)
+                newest = self._next[number] = next(commits, None)
+        return commit.commit_id in self._found
+
+    def _commits(self, key: TableKey) -> Iterator[GraphCommit]:
+        assert self._state.head is not None, "a branch with commits has a head"
+        return TableHistory(self._storage, self._state, key, self._state.head).changing_commits()
+
+
+def _keys(state: ManifestState, types: frozenset[str]) -> list[TableKey]:
+    known = [TableKey.parse(key) for key in state.locations]
+    found = [key for key in known if key.type_name in types or str(key) in types]
+    for name in sorted(types - {key.type_name for key in found} - {str(key) for key in found}):
+        raise TypeNotFound(name)
+    return found
+
+
+def _after(entries: Iterator[LogEntry], commit_id: str) -> Iterator[LogEntry]:
+    for entry in entries:
+        if entry.commit_id == commit_id:
+            yield from entries
+            return
+    raise CommitNotFound(commit_id)
+
+
+def _microseconds(text: str | None) -> int | None:
+    return None if text is None or is_ulid(text) else parse_datetime(text) * 1000
+
+
+def _entry_of(commit: GraphCommit) -> LogEntry:
+    return LogEntry(
+        commit_id=commit.commit_id,
+        parents=parents_of(commit),
+        branch=commit.branch or MAIN,
+        created_at=commit.created_at,
+        actor_id=commit.actor_id,
+        kind=kind_of(commit),
+        message=_text(commit.py.get("message")),
+        version=commit.version,
+        py=commit.py,
+    )
+
+
+def _kept_entry(commit: KeptCommit) -> LogEntry:
+    return LogEntry(
+        commit_id=commit.commit_id,
+        parents=commit.parents,
+        branch=commit.branch,
+        created_at=commit.created_at,
+        actor_id=commit.actor_id,
+        kind=kind_of(commit),
+        message=_text(commit.py.get("message")),
+        version=None,
+        py=commit.py,
+    )
+
+
+def _text(value: Json) -> str | None:
+    return value if isinstance(value, str) else None

@@ -1,0 +1,182 @@
+"""The log: commits newest first, along first parents or all of them, and its filters."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from merge.merging import change, head, make, merged
+from omnigraph.graph import Graph
+from omnigraph.history import LogEntry, LogFilter, log_entries
+from omnigraph.history.commits import find_commit
+from omnigraph.history.table_history import TableHistory
+from omnigraph.model.errors import BadRequest, CommitNotFound, InvalidValue, TypeNotFound
+from omnigraph.model.values import format_datetime
+
+
+@pytest.fixture
+def graph(tmp_path: Path) -> Graph:
+    return make(tmp_path / "g")
+
+
+def log(
+    graph: Graph, branch: str = "main", *, full: bool = False, limit: int | None = None, **wanted: Any
+) -> list[str]:
+    return [entry.commit_id for entry in entries(graph, branch, full=full, limit=limit, **wanted)]
+
+
+def entries(
+    graph: Graph, branch: str = "main", *, full: bool = False, limit: int | None = None, **wanted: Any
+) -> list[LogEntry]:
+    commit = find_commit(graph._storage, head(graph, branch))
+    return list(log_entries(graph._storage, commit, LogFilter(**wanted), full=full, limit=limit))
+
+
+def named(*names: str) -> frozenset[str]:
+    return frozenset(names)
+
+
+def test_the_log_of_a_branch_is_its_line_of_first_parents_newest_first(graph: Graph) -> None:
+    change(graph, 'insert Person { name: "Eve", age: 22 }')
+    found = entries(graph)
+    assert [entry.commit_id for entry in found] == [commit.commit_id for commit in graph.commits()]
+    assert [entry.kind for entry in found] == ["mutation", "load", "init"]
+    assert found[0].parents == (found[1].commit_id,)
+    assert found[-1].parents == ()
+    assert found[0].to_json()["graph_commit_id"] == head(graph)
+    assert log(graph, limit=2) == log(graph)[:2]
+    assert log(graph, limit=0) == []
+
+
+def test_the_full_log_has_what_a_merge_brought_and_every_commit_once(graph: Graph) -> None:
+    graph.create_branch("draft")
+    change(graph, 'insert Person { name: "Eve", age: 22 }', "draft")
+    change(graph, 'insert Person { name: "Frank", age: 1 }')
+    on_main, on_draft = head(graph), head(graph, "draft")
+    merge_id = merged(graph, "draft").commit_id
+    short, full = log(graph), log(graph, full=True)
+    assert on_draft not in short
+    assert full[0] == merge_id
+    assert set(full) == {*short, on_draft}
+    assert len(full) == len(set(full))
+    assert full.index(on_draft) > full.index(on_main) > 0  # the younger first
+    newest = entries(graph, full=True)[0]
+    assert newest.is_merge
+    assert newest.parents == (on_main, on_draft)
+
+
+def test_the_full_log_still_has_the_commits_of_a_deleted_branch(graph: Graph) -> None:
+    graph.create_branch("draft")
+    writer = Graph(graph._storage, "draft", "ada")
+    writer.mutate('query add() { insert Person { name: "Eve" } }', message="Eve joins")
+    on_draft = head(graph, "draft")
+    change(graph, 'insert Person { name: "Frank", age: 1 }')
+    merged(graph, "draft")
+    graph.delete_branch("draft")
+    kept = next(entry for entry in entries(graph, full=True) if entry.commit_id == on_draft)
+    assert (kept.branch, kept.actor_id, kept.kind, kept.message, kept.version) == (
+        "draft",
+        "ada",
+        "mutation",
+        "Eve joins",
+        None,
+    )
+    assert log(graph, full=True, types=named("Knows")) == [log(graph)[-2]]
+
+
+def test_commits_are_filtered_by_actor_kind_and_message(graph: Graph) -> None:
+    ada, bea = (Graph(graph._storage, "main", name) for name in ("ada", "bea"))
+    ada.mutate('query add() { insert Person { name: "Eve" } }', message="Eve joins the team")
+    first = head(graph)
+    bea.mutate('query add() { insert Person { name: "Frank" } }', message="Frank joins")
+    assert log(graph, actors=named("ada")) == [first]
+    assert log(graph, actors=named("ada", "bea")) == [head(graph), first]
+    assert log(graph, kinds=named("load", "init")) == log(graph)[2:]
+    assert log(graph, message="eve JOINS") == [first]
+    assert log(graph, message="joins", limit=1) == [head(graph)]
+    assert log(graph, actors=named("nobody")) == []
+
+
+def test_commits_are_filtered_by_time_and_by_commit(graph: Graph) -> None:
+    for number in range(4):
+        change(graph, f'insert Person {{ name: "P{number}", age: {number} }}')
+    whole = entries(graph)
+    ids = [entry.commit_id for entry in whole]
+    assert log(graph, before=ids[1]) == ids[2:]
+    assert log(graph, before=ids[1], limit=2) == ids[2:4]
+    assert log(graph, since=ids[2]) == ids[:2]
+    assert log(graph, since=ids[3], before=ids[0]) == ids[1:3]
+    assert log(graph, full=True, since=ids[2]) == ids[:2]
+    future = format_datetime(whole[0].created_at // 1000 + 60_000)
+    assert (log(graph, since=future), log(graph, before=future)) == ([], ids)
+    assert (log(graph, since="2001-01-01"), log(graph, before="2001-01-01")) == (ids, [])
+
+
+def test_commits_are_filtered_by_the_types_that_they_changed(graph: Graph) -> None:
+    loaded = head(graph)
+    change(graph, 'insert Person { name: "Eve", age: 22 }')
+    eve = head(graph)
+    change(graph, 'insert Knows { from: "Alice", to: "Eve" }')
+    edge = head(graph)
+    for number in range(6):
+        change(graph, f'insert Person {{ name: "P{number}", age: {number} }}')
+    graph.optimize()
+    assert log(graph, types=named("Knows")) == [edge, loaded]
+    people = log(graph, types=named("Person"))
+    assert people[-2:] == [eve, loaded]
+    assert len(people) == 8
+    assert log(graph, types=named("node:Person", "Knows"), limit=1) == people[:1]
+    with pytest.raises(TypeNotFound):
+        log(graph, types=named("Persons"))
+
+
+def test_a_type_filter_knows_the_branches_that_were_merged(graph: Graph) -> None:
+    graph.create_branch("draft")
+    change(graph, 'insert Knows { from: "Alice", to: "Dan" }', "draft")
+    edge = head(graph, "draft")
+    change(graph, 'insert Person { name: "Frank", age: 1 }', "draft")
+    change(graph, 'insert Person { name: "Eve", age: 22 }')
+    merge_id = merged(graph, "draft").commit_id
+    assert log(graph, full=True, types=named("Knows")) == [merge_id, edge, log(graph)[-2]]
+    assert log(graph, types=named("Knows")) == [merge_id, log(graph)[-2]]
+
+
+def test_commits_are_filtered_by_the_entity_that_they_changed(graph: Graph) -> None:
+    loaded = head(graph)
+    change(graph, 'update Person set { age: 31 } where name = "Alice"')
+    first = head(graph)
+    change(graph, 'update Person set { age: 26 } where name = "Bob"')
+    graph.create_branch("draft")
+    change(graph, 'update Person set { age: 32 } where name = "Alice"', "draft")
+    merge_id = merged(graph, "draft").commit_id
+    assert log(graph, entity=("Person", "Alice")) == [merge_id, first, loaded]
+    assert log(graph, entity=("Person", "Alice"), full=True) == [head(graph, "draft"), first, loaded]
+    assert log(graph, entity=("Person", "Alice"), kinds=named("load")) == [loaded]
+    assert log(graph, entity=("Person", "Nobody")) == []
+
+
+def test_bad_filters_are_refused(graph: Graph) -> None:
+    with pytest.raises(BadRequest):
+        log(graph, limit=-1)
+    with pytest.raises(InvalidValue):
+        log(graph, since="yesterday")
+    for wanted in ("since", "before"):
+        with pytest.raises(CommitNotFound):
+            log(graph, **{wanted: "01M7NE9KHK33ZCJHA88FEZ8724"})
+
+
+def test_the_first_entries_cost_no_look_at_the_rest(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(10):
+        change(graph, f'insert Person {{ name: "P{number}", age: {number} }}')
+    looked: list[int] = []
+    commit_at = TableHistory.commit_at
+
+    def counted(self: TableHistory, place: int) -> object:
+        looked.append(place)
+        return commit_at(self, place)
+
+    monkeypatch.setattr(TableHistory, "commit_at", counted)
+    assert len(log(graph, types=named("Person"), limit=2)) == 2
+    assert len(looked) <= 4
