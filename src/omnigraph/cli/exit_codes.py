@@ -30,11 +30,12 @@ EXIT_CODES: tuple[tuple[type[errors.OmniGraphError], int, str], ...] = (
 )
 """Special cases first: the first row that fits an error gives its number."""
 
-CODES: dict[str, int] = {"merge_conflicts": 5}
-"""The numbers of errors from above the model, by their codes: importing their classes would import the engine."""
+CONFLICTS = 5
+CONFLICT_CODES = frozenset({"merge_conflicts", "revert_conflicts", "restore_refused"})
+"""The errors that carry conflicts, by their codes: importing their classes would import the engine."""
 
 
 def exit_code_of(error: errors.OmniGraphError) -> int:
-    if error.code in CODES:
-        return CODES[error.code]
+    if error.code in CONFLICT_CODES:
+        return CONFLICTS
     return next((code for family, code, _ in EXIT_CODES if isinstance(error, family)), FAILURE)

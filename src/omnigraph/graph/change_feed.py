@@ -87,10 +87,12 @@ class ChangeFeed(Versions):
         *,
         kinds: Iterable[Literal["node", "edge"]] | None = None,
         types: Iterable[str] | None = None,
+        ops: Iterable[Literal["insert", "update", "delete"]] | None = None,
     ) -> Baseline:
         """Writes the state of a branch to a file as JSON lines, and returns the cursor from which the feed continues.
 
-        The file has the whole state, or what it had before.
+        The file has the whole state, or what it had before. `ops` does not narrow it: it binds the cursor, which the
+        feed accepts with the same filter only.
 
         >>> graph.changes(cursor=graph.baseline("people.jsonl").resume_cursor).blocks
         ()
@@ -100,5 +102,5 @@ class ChangeFeed(Versions):
         from omnigraph.history.diff import change_filter
         from omnigraph.history.feed import install_baseline
 
-        wanted = change_filter(kinds=kinds, types=types)
+        wanted = change_filter(kinds=kinds, types=types, ops=ops)
         return install_baseline(self._storage, self.schema.catalog, path, self._named(branch), wanted=wanted)

@@ -1,22 +1,26 @@
-"""`omnigraph commit`: list and show commits."""
+"""`omnigraph commit`: list and show commits, and what they changed."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from omnigraph.cli.frame import OmniGroup, branch_option, json_option, uri_argument, uri_option
+from omnigraph.cli.inputs import PAGE, filter_options, filters, page_limits
 from omnigraph.cli.session import Session
 
 if TYPE_CHECKING:
+    from omnigraph.graph import Graph
+    from omnigraph.history.feed import CommitChanges
     from omnigraph.model.errors import Json
     from omnigraph.storage.manifest import GraphCommit
 
 
 @click.group("commit", cls=OmniGroup)
 def command() -> None:
-    """List and show commits."""
+    """List and show commits, and what they changed."""
 
 
 @command.command("list", example="omnigraph commit list lib.omni --limit 10")
@@ -46,6 +50,52 @@ def show(session: Session, commit_id: str, uri: str | None) -> None:
     document = commit_document(commit)
     known = (f"{name}: {value}" for name, value in (document | _main_by_name(commit)).items() if value is not None)
     session.output.show(document, known)
+
+
+@command.command("changes", example="omnigraph commit changes 01J9Z8Q5W3V7C2B4N6M8K0H1G3 --uri lib.omni")
+@click.argument("commit_id", metavar="ID")
+@click.option("--limit", type=PAGE, metavar="N", help="The size of a page: so many changes are read at a time.")
+@click.option("--page-token", metavar="TOKEN", help="Print one page only: the one that this token names.")
+@filter_options
+@uri_option
+@json_option
+@click.pass_obj
+def changes(
+    session: Session,
+    commit_id: str,
+    limit: int | None,
+    page_token: str | None,
+    kinds: tuple[str, ...],
+    types: tuple[str, ...],
+    ops: tuple[str, ...],
+    uri: str | None,
+) -> None:
+    """Show what a commit changed, compared with its first parent."""
+    from omnigraph.cli.formats import block_lines, json_stream
+
+    options = {**filters(kinds, types, ops), "limits": page_limits(limit)}
+    with session.target(uri).open_for_reading() as graph:
+        page = graph.commit_changes(commit_id, page_token=page_token, **options)
+        cause = page.cause.to_json()
+        if page_token is not None:
+            token: dict[str, Json] = {"next_page_token": page.next_page_token} if page.next_page_token else {}
+            listed = [change.to_json() for change in page]
+            shown = [*block_lines(cause, listed), *(f"{name}: {value}" for name, value in token.items())]
+            session.output.show({"cause": cause, "changes": [*listed], **token}, shown)
+            return
+        every = _every_change(graph, commit_id, page, options)
+        for line in json_stream({"cause": cause}, "changes", every) if session.json else block_lines(cause, every):
+            session.output.write(line)
+
+
+def _every_change(graph: Graph, commit_id: str, page: CommitChanges, options: dict[str, Any]) -> Iterator[Any]:
+    """The changes of all pages, one page in memory at a time."""
+    while True:
+        for change in page:
+            yield change.to_json()
+        if page.next_page_token is None:
+            return
+        page = graph.commit_changes(commit_id, page_token=page.next_page_token, **options)
 
 
 def commit_document(commit: GraphCommit) -> dict[str, Json]:

@@ -7,17 +7,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from omnigraph.cli.conflict_report import dry_run_lines, fail_dry_run, show_conflicts_of
 from omnigraph.cli.frame import OmniCommand, json_option, uri_option
-from omnigraph.cli.inputs import on_conflict_option, read_resolutions, word_or_pairs
+from omnigraph.cli.inputs import on_conflict_option, read_resolutions, resolve_option, word_or_pairs
 from omnigraph.cli.session import Session
 
 if TYPE_CHECKING:
     from omnigraph.merge import MergeResult
-    from omnigraph.model.errors import OmniGraphError
 
 F = TypeVar("F", bound=Callable[..., Any])
-CONFLICTS = "merge_conflicts"
-"""The code of an error that carries conflicts."""
 
 
 def merge_command(path: str) -> click.Command:
@@ -38,7 +36,7 @@ def _options(command: F) -> F:
             help="converge makes one edge of equal edges that both sides added; keep, the default, keeps both. With a "
             "TYPE it says so for one edge type, and may be repeated.",
         ),
-        click.option("--resolve", metavar="FILE", help="Decide single entities: a JSON list of resolutions."),
+        resolve_option,
         on_conflict_option,
         click.option("--dry-run", is_flag=True, help="Show what the merge would do; change nothing."),
         click.option("--message", metavar="TEXT", help="A message to keep with the commit."),
@@ -87,33 +85,13 @@ def _merge(
     if result.branch_delete_error is not None:
         session.output.warn(f"{happened}; branch '{result.source}' was not deleted: {result.branch_delete_error}")
     if result.conflicts_total:
-        _fail_the_dry_run(result, session)
-
-
-def show_conflicts_of(error: OmniGraphError, session: Session) -> None:
-    """The conflicts that an error carries, for people; with --json they are among its details."""
-    if error.code != CONFLICTS or session.json:
-        return
-    from omnigraph.cli.formats import conflict_lines
-
-    found: Any = error.details()
-    for line in conflict_lines(found["conflicts"], found["conflicts_total"]):
-        session.output.note(line)
-
-
-def _fail_the_dry_run(result: MergeResult, session: Session) -> None:
-    """The report is printed; the exit code is that of the merge."""
-    from omnigraph.cli.exit_codes import CODES
-
-    count = f"{result.conflicts_total} conflict{'' if result.conflicts_total == 1 else 's'}"
-    session.output.fail(f"merging '{result.source}' into '{result.target}' would have {count}")
-    click.get_current_context().exit(CODES[CONFLICTS])
+        fail_dry_run(session, f"merging '{result.source}' into '{result.target}'", result.conflicts_total)
 
 
 def _lines(result: MergeResult) -> Iterator[str]:
-    from omnigraph.cli.formats import conflict_lines, totals
+    from omnigraph.cli.formats import totals
 
-    yield from conflict_lines((each.to_json() for each in result.conflicts), result.conflicts_total)
+    yield from dry_run_lines(result)
     if not result.conflicts_total:
         yield _summary(result, totals(result.stats.to_json()))
     if result.branch_deleted:

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+if TYPE_CHECKING:
+    from omnigraph import PageLimits
+
 F = TypeVar("F", bound=Callable[..., Any])
+PAGE = click.IntRange(1, 8192)
+"""How many changes a page may have."""
 
 
 def filter_options(command: F) -> F:
@@ -36,3 +41,12 @@ def filter_options(command: F) -> F:
 def filters(kinds: tuple[str, ...], types: tuple[str, ...], ops: tuple[str, ...]) -> dict[str, Any]:
     """The arguments of `Graph`: None where nothing was named."""
     return {"kinds": kinds or None, "types": types or None, "ops": ops or None}
+
+
+def page_limits(max_changes: int | None) -> PageLimits | None:
+    """How many changes a page has at most."""
+    if max_changes is None:
+        return None
+    from omnigraph import PageLimits
+
+    return PageLimits(max_changes=max_changes)

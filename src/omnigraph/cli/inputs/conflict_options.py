@@ -17,6 +17,7 @@ on_conflict_option = click.option(
     help="Decide conflicts: ours keeps the target's entity, theirs takes the source's. With a KIND it decides only "
     "conflicts of this kind, and may be repeated.",
 )
+resolve_option = click.option("--resolve", metavar="FILE", help="Decide single entities: a JSON list of resolutions.")
 
 
 def word_or_pairs(option: str, given: tuple[str, ...]) -> str | dict[str, str] | None:
