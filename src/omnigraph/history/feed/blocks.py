@@ -60,7 +60,7 @@ class CommitChanges:
     cause: ChangeCause
     changes: tuple[EntityChange, ...]
     next_page_token: str | None = None
-    """Returned by the next call; None: this page is the last one."""
+    """Pass it to the next call. None: this page is the last one."""
 
     def __iter__(self) -> Iterator[EntityChange]:
         return iter(self.changes)
