@@ -9,10 +9,10 @@ import pytest
 
 from merge.merging import change, head, make, merged
 from omnigraph.graph import Graph
-from omnigraph.history import LogEntry, LogFilter, log_entries
+from omnigraph.history import LogEntry, UnknownReference, create_tag, log_entries, log_filter
 from omnigraph.history.commits import find_commit
 from omnigraph.history.table_history import TableHistory
-from omnigraph.model.errors import BadRequest, CommitNotFound, InvalidValue, TypeNotFound
+from omnigraph.model.errors import BadRequest, CommitNotFound, TypeNotFound
 from omnigraph.model.values import format_datetime
 
 
@@ -31,11 +31,7 @@ def entries(
     graph: Graph, branch: str = "main", *, full: bool = False, limit: int | None = None, **wanted: Any
 ) -> list[LogEntry]:
     commit = find_commit(graph._storage, head(graph, branch))
-    return list(log_entries(graph._storage, commit, LogFilter(**wanted), full=full, limit=limit))
-
-
-def named(*names: str) -> frozenset[str]:
-    return frozenset(names)
+    return list(log_entries(graph._storage, commit, log_filter(**wanted), full=full, limit=limit))
 
 
 def test_the_log_of_a_branch_is_its_line_of_first_parents_newest_first(graph: Graph) -> None:
@@ -83,7 +79,7 @@ def test_the_full_log_still_has_the_commits_of_a_deleted_branch(graph: Graph) ->
         "Eve joins",
         None,
     )
-    assert log(graph, full=True, types=named("Knows")) == [log(graph)[-2]]
+    assert log(graph, full=True, type_name="Knows") == [log(graph)[-2]]
 
 
 def test_commits_are_filtered_by_actor_kind_and_message(graph: Graph) -> None:
@@ -91,12 +87,12 @@ def test_commits_are_filtered_by_actor_kind_and_message(graph: Graph) -> None:
     ada.mutate('query add() { insert Person { name: "Eve" } }', message="Eve joins the team")
     first = head(graph)
     bea.mutate('query add() { insert Person { name: "Frank" } }', message="Frank joins")
-    assert log(graph, actors=named("ada")) == [first]
-    assert log(graph, actors=named("ada", "bea")) == [head(graph), first]
-    assert log(graph, kinds=named("load", "init")) == log(graph)[2:]
+    assert log(graph, actor="ada") == [first]
+    assert log(graph, actor=["ada", "bea"]) == [head(graph), first]
+    assert log(graph, kind=["load", "init"]) == log(graph)[2:]
     assert log(graph, message="eve JOINS") == [first]
     assert log(graph, message="joins", limit=1) == [head(graph)]
-    assert log(graph, actors=named("nobody")) == []
+    assert log(graph, actor="nobody") == []
 
 
 def test_commits_are_filtered_by_time_and_by_commit(graph: Graph) -> None:
@@ -109,6 +105,8 @@ def test_commits_are_filtered_by_time_and_by_commit(graph: Graph) -> None:
     assert log(graph, since=ids[2]) == ids[:2]
     assert log(graph, since=ids[3], before=ids[0]) == ids[1:3]
     assert log(graph, full=True, since=ids[2]) == ids[:2]
+    create_tag(graph._storage, "v1", ids[2])
+    assert (log(graph, since="v1"), log(graph, before="tag:v1")) == (ids[:2], ids[3:])
     future = format_datetime(whole[0].created_at // 1000 + 60_000)
     assert (log(graph, since=future), log(graph, before=future)) == ([], ids)
     assert (log(graph, since="2001-01-01"), log(graph, before="2001-01-01")) == (ids, [])
@@ -123,13 +121,13 @@ def test_commits_are_filtered_by_the_types_that_they_changed(graph: Graph) -> No
     for number in range(6):
         change(graph, f'insert Person {{ name: "P{number}", age: {number} }}')
     graph.optimize()
-    assert log(graph, types=named("Knows")) == [edge, loaded]
-    people = log(graph, types=named("Person"))
+    assert log(graph, type_name="Knows") == [edge, loaded]
+    people = log(graph, type_name="Person")
     assert people[-2:] == [eve, loaded]
     assert len(people) == 8
-    assert log(graph, types=named("node:Person", "Knows"), limit=1) == people[:1]
+    assert log(graph, type_name=["node:Person", "Knows"], limit=1) == people[:1]
     with pytest.raises(TypeNotFound):
-        log(graph, types=named("Persons"))
+        log(graph, type_name="Persons")
 
 
 def test_a_type_filter_knows_the_branches_that_were_merged(graph: Graph) -> None:
@@ -139,8 +137,8 @@ def test_a_type_filter_knows_the_branches_that_were_merged(graph: Graph) -> None
     change(graph, 'insert Person { name: "Frank", age: 1 }', "draft")
     change(graph, 'insert Person { name: "Eve", age: 22 }')
     merge_id = merged(graph, "draft").commit_id
-    assert log(graph, full=True, types=named("Knows")) == [merge_id, edge, log(graph)[-2]]
-    assert log(graph, types=named("Knows")) == [merge_id, log(graph)[-2]]
+    assert log(graph, full=True, type_name="Knows") == [merge_id, edge, log(graph)[-2]]
+    assert log(graph, type_name="Knows") == [merge_id, log(graph)[-2]]
 
 
 def test_commits_are_filtered_by_the_entity_that_they_changed(graph: Graph) -> None:
@@ -153,14 +151,14 @@ def test_commits_are_filtered_by_the_entity_that_they_changed(graph: Graph) -> N
     merge_id = merged(graph, "draft").commit_id
     assert log(graph, entity=("Person", "Alice")) == [merge_id, first, loaded]
     assert log(graph, entity=("Person", "Alice"), full=True) == [head(graph, "draft"), first, loaded]
-    assert log(graph, entity=("Person", "Alice"), kinds=named("load")) == [loaded]
+    assert log(graph, entity=("Person", "Alice"), kind="load") == [loaded]
     assert log(graph, entity=("Person", "Nobody")) == []
 
 
 def test_bad_filters_are_refused(graph: Graph) -> None:
     with pytest.raises(BadRequest):
         log(graph, limit=-1)
-    with pytest.raises(InvalidValue):
+    with pytest.raises(UnknownReference):
         log(graph, since="yesterday")
     for wanted in ("since", "before"):
         with pytest.raises(CommitNotFound):
@@ -178,5 +176,5 @@ def test_the_first_entries_cost_no_look_at_the_rest(graph: Graph, monkeypatch: p
         return commit_at(self, place)
 
     monkeypatch.setattr(TableHistory, "commit_at", counted)
-    assert len(log(graph, types=named("Person"), limit=2)) == 2
+    assert len(log(graph, type_name="Person", limit=2)) == 2
     assert len(looked) <= 4

@@ -1,4 +1,4 @@
-"""References: what a text names, and reading at it. Rows T01 to T04 of the specification."""
+"""References: what a text names, and branches that are made from one."""
 
 from __future__ import annotations
 
@@ -19,9 +19,6 @@ from omnigraph.model.errors import BranchNotFound, CommitNotFound, NotFound
 from omnigraph.model.identifiers import new_ulid
 from omnigraph.model.values import format_datetime
 from support.graphs.people import INSERT_PERSON, fx, people
-
-ALICE_AGE = 'query age() { match { $p: Person { name: "Alice" } } return { $p.age } }'
-ALICE_KNOWS = 'query known() { match { $p: Person { name: "Alice" } $p knows $q } return { $q.name } }'
 
 
 @pytest.fixture
@@ -108,31 +105,7 @@ def test_the_tag_of_a_commit_that_another_program_removed_says_so(graph: Graph) 
         resolve(graph._storage, "v1")
 
 
-# --- reading and branching at a reference -----------------------------------------------------------------
-
-
-def test_tx_T01_a_query_at_a_commit_shows_what_was(graph: Graph) -> None:
-    before = head(graph)
-    change(graph, 'update Person set { age: 31 } where name = "Alice"')
-    then, now = graph.query(ALICE_AGE, commit=before), graph.query(ALICE_AGE)
-    assert [row["p.age"] for row in then] == [30]
-    assert [row["p.age"] for row in now] == [31]
-
-
-def test_tx_T02_a_traversal_at_a_commit_follows_the_edges_of_then(graph: Graph) -> None:
-    before = head(graph)
-    change(graph, 'delete Person where name = "Bob"')
-    assert {row["q.name"] for row in graph.query(ALICE_KNOWS, commit=before)} == {"Bob", "Charlie"}
-    assert {row["q.name"] for row in graph.query(ALICE_KNOWS)} == {"Charlie"}
-
-
-def test_tx_T04_the_history_of_main_has_no_rows_of_a_branch(graph: Graph) -> None:
-    before = head(graph)
-    draft = graph.create_branch("draft")
-    draft.mutate(INSERT_PERSON, n="Eve", a=22)
-    names = 'query names() { match { $p: Person { name: "Eve" } } return { $p.name } }'
-    assert list(graph.query(names, commit=before)) == []
-    assert len(draft.query(names)) == 1
+# --- branches from a reference ---------------------------------------------------------------------------
 
 
 def test_a_branch_can_be_made_from_a_commit_a_tag_or_a_time(graph: Graph) -> None:

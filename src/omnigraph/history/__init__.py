@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from omnigraph.history.log import LogEntry as LogEntry
     from omnigraph.history.log import LogFilter as LogFilter
     from omnigraph.history.log import log_entries as log_entries
+    from omnigraph.history.log import log_filter as log_filter
     from omnigraph.history.names import AmbiguousName as AmbiguousName
     from omnigraph.history.names import InvalidTagName as InvalidTagName
     from omnigraph.history.references import Reference as Reference
@@ -106,6 +107,7 @@ else:
                 "LogEntry",
                 "LogFilter",
                 "log_entries",
+                "log_filter",
             ),
             "branch_details": (
                 "BranchDetails",

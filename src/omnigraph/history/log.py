@@ -7,14 +7,15 @@ are deleted by now. Filters are asked commit by commit, so the first entries com
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import field, replace
 from itertools import islice
 
-from omnigraph.history.commits import find_commit
 from omnigraph.history.entity_log import entity_changes
 from omnigraph.history.kept_commits import KeptCommit, find_kept_commit
 from omnigraph.history.known_commits import KnownCommits, parents_of
+from omnigraph.history.names import is_moment
+from omnigraph.history.references import resolve
 from omnigraph.history.table_history import TableHistory
 from omnigraph.model.errors import BadRequest, CommitNotFound, Json, TypeNotFound
 from omnigraph.model.identifiers import MAIN, TableKey, is_ulid
@@ -75,9 +76,37 @@ class LogFilter:
     message: str | None = None
     """Commits whose message has this text in it, in upper or lower case."""
     since: str | None = None
-    """A time: commits from then on. A commit id: commits that it does not contain."""
+    """A time: commits from then on. A commit, branch or tag: commits that it does not contain."""
     before: str | None = None
-    """A time: commits from before it. A commit id: commits that come after it in this log, for the next page."""
+    """A time: commits from before it. A commit, branch or tag: commits further down in this log, for the next page."""
+
+
+def log_filter(
+    *,
+    actor: str | Iterable[str] | None = None,
+    kind: str | Iterable[str] | None = None,
+    type_name: str | Iterable[str] | None = None,
+    entity: tuple[str, str] | None = None,
+    message: str | None = None,
+    since: str | None = None,
+    before: str | None = None,
+) -> LogFilter:
+    """A filter from what a caller wrote: one word, or several of which any will do."""
+    return LogFilter(
+        actors=_words(actor),
+        kinds=_words(kind),
+        types=_words(type_name),
+        entity=entity,
+        message=message,
+        since=since,
+        before=before,
+    )
+
+
+def _words(given: str | Iterable[str] | None) -> frozenset[str] | None:
+    if given is None:
+        return None
+    return frozenset([given] if isinstance(given, str) else given)
 
 
 def log_entries(
@@ -91,7 +120,7 @@ def log_entries(
     """The commits that `head` contains, newest first: along first parents, or all of them if `full`."""
     if limit is not None and limit < 0:
         raise BadRequest(f"a log cannot have {limit} entries", "use a limit of 0 or more")
-    log = _Log(storage, head, wanted or LogFilter(), full)
+    log = _Log(storage, head, _resolved(storage, head, wanted or LogFilter()), full)
     return islice(log.entries(), limit)
 
 
@@ -102,6 +131,16 @@ def kind_of(commit: GraphCommit | KeptCommit) -> str | None:
         return kind
     parents = commit.parents if isinstance(commit, KeptCommit) else parents_of(commit)
     return {0: "init", 2: "merge"}.get(len(parents))
+
+
+def _resolved(storage: GraphStorage, head: GraphCommit, wanted: LogFilter) -> LogFilter:
+    """The filter with commit ids where names of branches and tags stood. Times stay."""
+    branch = head.branch or MAIN
+    ends = [
+        text if text is None or is_moment(text) else resolve(storage, text, branch).commit_id
+        for text in (wanted.since, wanted.before)
+    ]
+    return replace(wanted, since=ends[0], before=ends[1])
 
 
 class _Log:
@@ -166,7 +205,6 @@ class _Log:
         return (entry for entry in entries if not older(entry.commit_id))
 
     def _contained_in(self, commit_id: str) -> Callable[[str], bool]:
-        find_commit(self._storage, commit_id, self._head.branch or MAIN)
         known: set[str] = set()
         waiting = [commit_id]
         while waiting:
