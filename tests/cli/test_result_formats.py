@@ -6,17 +6,10 @@ from typing import Any
 
 import pytest
 
-from omnigraph.cli.formats import (
-    ResultFormat,
-    TableStyle,
-    chosen_format,
-    csv_lines,
-    json_lines,
-    key_value_lines,
-    result_lines,
-    table_lines,
-    view_of,
-)
+from omnigraph.cli.formats import ResultFormat, TableStyle, chosen_format, result_lines, table_lines, view_of
+from omnigraph.cli.formats.delimited import csv_lines
+from omnigraph.cli.formats.json_lines import json_lines
+from omnigraph.cli.formats.key_values import key_value_lines
 
 BOOKS: dict[str, Any] = {
     "query_name": "books_by",
