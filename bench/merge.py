@@ -42,10 +42,9 @@ def main() -> None:
         graph = make_graph(Path(folder), rows, given.dimension)
         for changed in given.changes:
             report(graph, rows, changed, repeats)
-        graph.optimize()
-        print("after optimize of the target")
+        print("main is compacted before the merge")
         for changed in given.changes:
-            report(graph, rows, changed, repeats)
+            report(graph, rows, changed, repeats, compact=True)
     print(f"peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB")
 
 
@@ -69,7 +68,7 @@ def make_graph(folder: Path, rows: int, dimension: int) -> Graph:
     return graph
 
 
-def report(graph: Graph, rows: int, changed: int, repeats: int) -> None:
+def report(graph: Graph, rows: int, changed: int, repeats: int, *, compact: bool = False) -> None:
     diffs, merges, whole, creates = [], [], [], []
     storage = graph._storage
     for number in range(repeats):
@@ -77,6 +76,8 @@ def report(graph: Graph, rows: int, changed: int, repeats: int) -> None:
         creates.append(timed(lambda branch=branch: graph.create_branch(branch)))
         rewrite(graph, branch, range(number, number + changed), 1000 + number)
         rewrite(graph, "main", range(rows - 5, rows), 2000 + number)
+        if compact:
+            graph.optimize()
         sides = [current_snapshot(storage, each) for each in ("main", branch)]
         diffs.append(timed(lambda sides=sides: diff_snapshots(storage, *sides).stats))
         whole.append(timed(lambda sides=sides: compare_whole(graph, sides)))

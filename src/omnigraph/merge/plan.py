@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
-from itertools import islice
+from itertools import chain, islice
 
 import numpy as np
 import numpy.typing as npt
@@ -101,8 +101,12 @@ def plan_merge(
     resolver = Resolver(options.on_conflict, options.resolve)
     tables = []
     for key, sides, others in merged_tables(storage, source, target, base):
+        decided = merge_table(sides, others)
+        first = next(decided, None)
+        if first is None:
+            continue
         entity = _entity(catalog, key, sides)
-        writes, removed = _row_changes(key, entity, sides, merge_table(sides, others), resolver)
+        writes, removed = _row_changes(key, entity, sides, chain([first], decided), resolver)
         if converges(options.merge_edges, key):
             writes = without_twins(writes, sides)
         tables.append(TablePlan(key, sides, tuple(writes), *removed))
@@ -117,9 +121,12 @@ def plan_merge(
 def merged_tables(
     storage: GraphStorage, source: Snapshot, target: Snapshot, base: MergeBase
 ) -> Iterator[tuple[TableKey, Sides, tuple[OtherBase, ...]]]:
-    """The types that the source may have changed, nodes before edges, by name."""
+    """The types that the source may have changed, nodes before edges, by name.
+
+    A type that the source lacks was dropped with its schema or came later: nobody deleted its entities.
+    """
     ours, theirs, was = ({pin.table_key: pin for pin in each.tables} for each in (target, source, base.snapshot))
-    for key in sorted({*theirs, *was}, key=lambda key: (key.kind == "edge", key.type_name.encode())):
+    for key in sorted(theirs, key=lambda key: (key.kind == "edge", key.type_name.encode())):
         others = base.others(storage, key)
         if not others and any(is_same_pin(theirs.get(key), each.get(key)) for each in (was, ours)):
             continue  # the source did nothing, or shows what the target shows
