@@ -50,24 +50,9 @@ def error_codes() -> Iterator[str]:
     pending = [og.OmniGraphError]
     while pending:
         for error in pending.pop().__subclasses__():
-            if error.__module__.startswith("omnigraph.") and not is_planned(error):
+            if error.__module__.startswith("omnigraph."):
                 pending.append(error)
                 yield error.code
-
-
-PLANNED = {
-    "omnigraph.merge.": "merge",
-    "omnigraph.history.diff.": "diff",
-    "omnigraph.history.feed.": "changes",
-    "omnigraph.history.names": "tags",
-    "omnigraph.history.references": "tags",
-    "omnigraph.history.tags": "tags",
-}
-"""Errors of parts that no user can reach yet: they belong on the page as soon as `Graph` has this method."""
-
-
-def is_planned(error: type[og.OmniGraphError]) -> bool:
-    return any(error.__module__.startswith(part) and not hasattr(og.Graph, PLANNED[part]) for part in PLANNED)
 
 
 def test_every_error_code_is_explained_and_no_other() -> None:
@@ -85,7 +70,13 @@ def test_the_families_of_errors_are_explained() -> None:
         error.__name__ for error in og.OmniGraphError.__subclasses__() if error.__module__ == "omnigraph.model.errors"
     }
     table = text_of(ERRORS).split("## The input is wrong")[0]
-    assert {name for name in families if f"`og.{name}`" not in table} == set()
+    shown = {name: f"`og.{name}`" if hasattr(og, name) else f"`og.errors.{name}`" for name in families}
+    assert {name for name in families if shown[name] not in table} == set()
+
+
+def test_every_error_of_the_page_is_in_og_errors() -> None:
+    named = re.findall(r"`og\.errors\.(\w+)`", text_of(ERRORS) + text_of(PYTHON))
+    assert {name for name in named if not hasattr(og.errors, name)} == set()
 
 
 def test_the_reference_shows_what_is_printed() -> None:

@@ -77,7 +77,7 @@ class ChangeSchemaBoundary(Conflict):
 
     @property
     def hint(self) -> str | None:
-        return f"changes cannot be told across it; {_TAKE_A_BASELINE}"
+        return f"changes cannot be listed across it; {_TAKE_A_BASELINE}"
 
     def details(self) -> dict[str, Json]:
         refusal: dict[str, Json] = {"reason": "schema_boundary", "graph_commit_id": self.graph_commit_id}
