@@ -25,7 +25,12 @@ def command() -> None:
 @branch_option
 @click.option("--cursor", metavar="CURSOR", help="Continue where an earlier poll or a baseline ended.")
 @click.option("--start", metavar="WHERE", help="now, beginning, or after:<commit id>.  [default: now]")
-@click.option("--limit", type=PAGE, metavar="N", help="Stop after the commit in which the Nth change is.")
+@click.option(
+    "--limit",
+    type=PAGE,
+    metavar="N",
+    help="Read pages of N changes; the poll ends with the first that ends with a whole commit.",
+)
 @filter_options
 @uri_option
 @json_option
