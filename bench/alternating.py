@@ -28,7 +28,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="fewer commits")
     parser.add_argument("--people", type=int, default=10_000)
     parser.add_argument("--commits", type=int)
-    parser.add_argument("--optimize-every", type=int, default=0, help="commits between two runs of optimize; 0 is never")
+    parser.add_argument("--optimize-every", type=int, default=0, help="commits between runs of optimize; 0: never")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         graph = make_graph(Path(folder), given.people)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Literal, Self
 
 from omnigraph import history
@@ -14,7 +14,7 @@ from omnigraph.model.identifiers import MAIN, normalize_branch
 from omnigraph.storage.manifest import GraphCommit
 
 if TYPE_CHECKING:
-    from omnigraph.history import PastEntity, Reference, Tag
+    from omnigraph.history import BranchDetails, EntityLogEntry, LogEntry, PastEntity, PropertyBlame, Reference, Tag
     from omnigraph.history.diff import Diff
 
 
@@ -99,16 +99,32 @@ class Versions(Handle):
         self._require_branch(wanted)
         return type(self)(self._storage, wanted, self._actor)
 
+    def branch_details(self, names: Sequence[str] | None = None) -> list[BranchDetails]:
+        """Branches with their heads, their times, and how many commits they are ahead of and behind `main`.
+
+        >>> [(each.name, each.ahead, each.behind) for each in graph.branch_details()]
+        [('main', 0, 0)]
+
+        Raises BranchNotFound for a name that is asked for and missing.
+        """
+        return history.details_of_branches(self._storage, names)
+
     def create_branch(self, name: str, *, source: str | None = None) -> Self:
-        """Creates a branch at the head of this handle's branch, or of `source`, and returns a handle on it.
+        """Creates a branch at the head of this handle's branch, and returns a handle on it.
+
+        `source` is where it begins instead: another branch, a commit id, a tag, or a time.
 
         >>> draft = graph.create_branch("draft")
         >>> draft.mutate('query add() { insert Person { name: "Alan" } }').branch
         'draft'
 
-        Raises BranchExists, InvalidBranchName, BranchNotFound for a missing `source`, and OpenedReadOnly.
+        Raises BranchExists, InvalidBranchName, BranchNotFound or UnknownReference for a missing `source`, and
+        OpenedReadOnly.
         """
-        history.create_branch(self._storage, name, source=self._named(source))
+        if source is None:
+            history.create_branch(self._storage, name, source=self._branch)
+        else:
+            history.create_branch_from(self._storage, name, self._reference(source))
         return type(self)(self._storage, normalize_branch(name), self._actor)
 
     def delete_branch(self, name: str) -> None:
@@ -201,6 +217,66 @@ class Versions(Handle):
         Raises UnknownReference, TypeNotFound and HistoricalVersionReclaimed.
         """
         return history.entity_at(self._storage, type_name, entity_id, self._reference(at).commit)
+
+    # --- who did what -------------------------------------------------------------------------------------
+
+    def log(
+        self,
+        at: str | None = None,
+        *,
+        full: bool = False,
+        actor: str | Iterable[str] | None = None,
+        kind: str | Iterable[str] | None = None,
+        type_name: str | Iterable[str] | None = None,
+        entity: tuple[str, str] | None = None,
+        message: str | None = None,
+        since: str | None = None,
+        before: str | None = None,
+        limit: int | None = None,
+    ) -> list[LogEntry]:
+        """The commits that a branch, tag or commit contains (default: this handle's branch), newest first.
+
+        It follows first parents; `full` has the commits of merged branches too. `entity` is a type and an id. `since`
+        and `before` are times, or commits, branches and tags; `before` the last commit of a page gives the next one.
+
+        >>> [entry.kind for entry in graph.log(limit=1)]
+        ['load']
+
+        Raises UnknownReference, TypeNotFound and InvalidValue.
+        """
+        wanted = history.log_filter(
+            actor=actor,
+            kind=kind,
+            type_name=type_name,
+            entity=entity,
+            message=message,
+            since=since,
+            before=before,
+        )
+        head = self._reference(self._branch if at is None else at).commit
+        return list(history.log_entries(self._storage, head, wanted, full=full, limit=limit))
+
+    def entity_log(self, type_name: str, entity_id: str, at: str | None = None) -> list[EntityLogEntry]:
+        """Every change of one entity, newest first, across merges: who made it, when, and what it was before and after.
+
+        >>> [entry.change.op for entry in graph.entity_log("Person", "Ada")]
+        ['insert']
+
+        Raises UnknownReference, TypeNotFound and HistoricalVersionReclaimed.
+        """
+        head = self._reference(self._branch if at is None else at).commit
+        return list(history.entity_changes(self._storage, type_name, entity_id, head))
+
+    def blame(self, type_name: str, entity_id: str, at: str | None = None) -> tuple[PropertyBlame, ...]:
+        """For each property of an entity the commit that it has its value from. Empty where there is no such entity.
+
+        >>> [(each.property, each.value) for each in graph.blame("Person", "Ada")]
+        [('age', 36), ('name', 'Ada')]
+
+        Raises UnknownReference, TypeNotFound and HistoricalVersionReclaimed.
+        """
+        head = self._reference(self._branch if at is None else at).commit
+        return history.blame(self._storage, type_name, entity_id, head)
 
     # --- parts --------------------------------------------------------------------------------------------
 
