@@ -63,12 +63,13 @@ def test_details_of_named_branches_are_those_alone_and_a_missing_one_is_refused(
         details_of_branches(graph._storage, ["c"])
 
 
-def test_the_list_of_names_loads_no_branch(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_list_of_names_reads_no_ref_and_loads_no_branch(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(5):
         graph.create_branch(f"b{number}")
 
     def refused(self: ManifestStore, branch: str = "main") -> None:
         raise AssertionError(f"{branch} was loaded")
 
-    monkeypatch.setattr(ManifestStore, "load", refused)
+    for method in ("load", "ref"):
+        monkeypatch.setattr(ManifestStore, method, refused)
     assert branch_list(graph._storage) == ["b0", "b1", "b2", "b3", "b4", "main"]

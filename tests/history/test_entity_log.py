@@ -28,18 +28,18 @@ def log(graph: Graph, entity_id: str, type_name: str = "Person", branch: str = "
     return list(entity_changes(graph._storage, type_name, entity_id, commit))
 
 
-def told(entries: list[EntityLogEntry]) -> list[tuple[str, tuple[str, ...]]]:
+def shown(entries: list[EntityLogEntry]) -> list[tuple[str, tuple[str, ...]]]:
     return [(entry.change.op, entry.change.changed_properties) for entry in entries]
 
 
-def test_every_change_of_an_entity_is_told_with_its_commit_and_properties(graph: Graph) -> None:
+def test_every_change_of_an_entity_is_shown_with_its_commit_and_properties(graph: Graph) -> None:
     loaded = head(graph)
     change(by(graph, "ada"), 'update Person set { age: 31 } where name = "Alice"')
     first = head(graph)
     change(graph, 'update Person set { age: 26 } where name = "Bob"')
     change(by(graph, "bea"), 'update Person set { age: 32, nick: "Al" } where name = "Alice"')
     entries = log(graph, "Alice")
-    assert told(entries) == [("update", ("age", "nick")), ("update", ("age",)), ("insert", ())]
+    assert shown(entries) == [("update", ("age", "nick")), ("update", ("age",)), ("insert", ())]
     assert [entry.commit.commit_id for entry in entries] == [head(graph), first, loaded]
     assert [entry.commit.actor_id for entry in entries] == ["bea", "ada", None]
     newest = entries[0].change
@@ -67,7 +67,7 @@ def test_an_entity_that_is_gone_begins_with_its_removal(graph: Graph) -> None:
     for number in range(3):
         change(graph, f"update Person set {{ age: {number} }} where name = 'Alice'".replace("'", '"'))
     entries = log(graph, "Dan")
-    assert told(entries) == [("delete", ()), ("insert", ())]
+    assert shown(entries) == [("delete", ()), ("insert", ())]
     assert (entries[0].commit.commit_id, entries[0].commit.actor_id) == (removed, "ada")
     assert blame(graph._storage, "Person", "Dan", find_commit(graph._storage, head(graph))) == ()
 
@@ -89,7 +89,7 @@ def test_equal_values_that_were_written_again_and_upkeep_are_no_changes(graph: G
     for number in range(8):
         change(graph, f'insert Person {{ name: "P{number}", age: {number} }}')
     graph.optimize()
-    assert told(log(graph, "Alice")) == [("insert", ())]
+    assert shown(log(graph, "Alice")) == [("insert", ())]
 
 
 def test_the_log_of_an_edge_has_its_endpoints(graph: Graph) -> None:
@@ -106,7 +106,7 @@ def test_the_log_of_an_edge_has_its_endpoints(graph: Graph) -> None:
 # --- across merges ----------------------------------------------------------------------------------------
 
 
-def test_what_a_merge_brought_is_told_as_the_changes_on_the_branch(graph: Graph) -> None:
+def test_what_a_merge_brought_is_shown_as_the_changes_on_the_branch(graph: Graph) -> None:
     graph.create_branch("draft")
     writer = Graph(graph._storage, "draft", "ada")
     change(writer, 'update Person set { age: 31 } where name = "Alice"')
@@ -117,8 +117,8 @@ def test_what_a_merge_brought_is_told_as_the_changes_on_the_branch(graph: Graph)
     merge_id = merged(graph, "draft").commit_id
     entries = log(graph, "Alice")
     assert [(entry.commit.commit_id, entry.merged_by) for entry in entries[:2]] == [(two, merge_id), (one, merge_id)]
-    assert told(entries) == [("update", ("nick",)), ("update", ("age",)), ("insert", ())]
-    assert told(log(graph, "Bob")) == [("update", ("age",)), ("insert", ())]
+    assert shown(entries) == [("update", ("nick",)), ("update", ("age",)), ("insert", ())]
+    assert shown(log(graph, "Bob")) == [("update", ("age",)), ("insert", ())]
     commit = find_commit(graph._storage, head(graph))
     short = list(entity_changes(graph._storage, "Person", "Alice", commit, first_parents=True))
     assert [(entry.commit.commit_id, entry.change.changed_properties) for entry in short[:1]] == [
@@ -134,10 +134,10 @@ def test_a_merge_of_a_merge_is_followed_to_where_the_change_was_made(graph: Grap
     merged(graph, "draft", "release")
     merged(graph, "release")
     assert log(graph, "Alice")[0].commit.commit_id == made
-    assert told(log(graph, "Alice")) == [("update", ("age",)), ("insert", ())]
+    assert shown(log(graph, "Alice")) == [("update", ("age",)), ("insert", ())]
 
 
-def test_the_merge_itself_is_told_once_its_branch_is_deleted(graph: Graph) -> None:
+def test_the_merge_itself_is_shown_once_its_branch_is_deleted(graph: Graph) -> None:
     graph.create_branch("draft")
     change(Graph(graph._storage, "draft", "ada"), 'update Person set { age: 31 } where name = "Alice"')
     merge_id = merged(graph, "draft").commit_id
@@ -146,14 +146,14 @@ def test_the_merge_itself_is_told_once_its_branch_is_deleted(graph: Graph) -> No
     assert (newest.commit.commit_id, newest.merged_by) == (merge_id, None)
 
 
-def test_a_conflict_that_was_decided_otherwise_is_told_as_the_merge(graph: Graph) -> None:
+def test_a_conflict_that_was_decided_otherwise_is_shown_as_the_merge(graph: Graph) -> None:
     graph.create_branch("draft")
     change(graph, 'update Person set { age: 31 } where name = "Alice"', "draft")
     change(graph, 'update Person set { age: 32 } where name = "Alice"')
     decided = [{"entity_kind": "node", "type_name": "Person", "entity_id": "Alice", "properties": {"age": 99}}]
     merge_id = merged(graph, "draft", resolve=decided).commit_id
     assert log(graph, "Alice")[0].commit.commit_id == merge_id
-    assert told(log(graph, "Alice")) == [("update", ("age",)), ("update", ("age",)), ("insert", ())]
+    assert shown(log(graph, "Alice")) == [("update", ("age",)), ("update", ("age",)), ("insert", ())]
 
 
 # --- what it costs ----------------------------------------------------------------------------------------

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -97,6 +99,26 @@ def test_a_branch_whose_commits_have_tags_is_kept_until_the_tags_go(graph: Graph
     delete_tag(graph._storage, "v1")
     graph.delete_branch("draft")
     assert graph.branches() == ["main"]
+
+
+def test_of_writers_that_want_one_name_exactly_one_gets_it(graph: Graph, tmp_path: Path) -> None:
+    handles = [Graph.open(str(tmp_path / "g"), durability="os") for _ in range(6)]
+    start = threading.Barrier(len(handles))
+
+    def attempt(number: int) -> bool:
+        start.wait()
+        try:
+            if number % 2:
+                handles[number].create_branch("v1")
+            else:
+                create_tag(handles[number]._storage, "v1", head(handles[number]))
+        except (BranchExists, TagExists):
+            return False
+        return True
+
+    with ThreadPoolExecutor(len(handles)) as pool:
+        assert sum(pool.map(attempt, range(len(handles)))) == 1
+    assert ("v1" in graph.branches()) != ("v1" in [tag.name for tag in tag_list(graph._storage)])
 
 
 def test_a_graph_that_was_opened_read_only_gets_no_tag(graph: Graph, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from merge.merging import assert_clean, change, content, edges, head, make, merg
 from omnigraph.graph import Graph
 from omnigraph.history import find_commit, snapshot_at
 from omnigraph.history.diff import diff_snapshots
+from omnigraph.language.schema import catalog_from_ir, compile_schema
 from omnigraph.merge import Restore, RestoreRefused, RestoreResult, restore_branch
 from omnigraph.model.errors import CommitNotFound, OpenedReadOnly, PreconditionFailed, ReadSetChanged
 from support.graphs.rust_graphs import rust_graph
@@ -152,6 +154,29 @@ def test_rows_of_a_type_that_is_gone_are_listed_and_nothing_changes() -> None:
         assert caught.value.details()["conflicts_total"] == 3
         assert restored(graph, first_load, dry_run=True).conflicts_total == 3
         assert head(graph) == last
+
+
+@pytest.mark.parametrize(
+    ("person", "reason", "ids"),
+    [
+        ("age: I32?  nick: String?  email: String", "it has no value for 'email'", ["Alice", "Carol"]),
+        ("age: I32  nick: String?", "the value of 'age' does not fit", ["Carol"]),
+        ("age: I32?  nick: I32?", "the value of 'nick' does not fit", ["Alice"]),
+        ("age: I64?  nick: String?", None, []),
+    ],
+)
+def test_rows_that_do_not_fit_the_schema_of_today_are_listed(
+    graph: Graph, person: str, reason: str | None, ids: list[str]
+) -> None:
+    change(graph, 'update Person set { age: null, nick: "7" } where name = "Carol"')
+    then = head(graph)
+    change(graph, 'update Person set { age: 1, nick: "1" } where name = "Alice"')
+    change(graph, 'update Person set { age: 1, nick: "1" } where name = "Carol"')
+    text = f"node Person {{ name: String @key  {person} }}\nedge Knows: Person -> Person {{ since: Date? }}\n"
+    today = replace(graph.schema, catalog=catalog_from_ir(compile_schema(text).ir))
+    result = restore_branch(graph._storage, lambda: today, Restore(commit_id=then, dry_run=True))
+    assert [each.entity_id for each in result.conflicts] == ids
+    assert all(reason is not None and reason in each.message for each in result.conflicts)
 
 
 def test_a_type_that_is_younger_than_the_commit_becomes_empty() -> None:

@@ -39,8 +39,8 @@ _log = logging.getLogger("omnigraph.history")
 
 
 def branch_list(storage: GraphStorage) -> list[str]:
-    """Every branch, main included, sorted."""
-    return storage.manifest.branches()
+    """Every branch, main included, sorted. One listing: no ref is read."""
+    return sorted([MAIN, *(name for name in storage.lineages.names(MANIFEST) if name != SCHEMA_APPLY_LOCK)])
 
 
 @dataclass(eq=False)

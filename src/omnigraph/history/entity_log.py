@@ -1,7 +1,7 @@
 """The log of one entity: who changed which property when, across merges. Start at `entity_changes`; `blame` sums it up.
 
-A row knows the version of its table that wrote it last. So the log goes from change to change, one point read each, and
-skips the versions between them. Only where the entity is missing are versions looked at one after the other.
+A row knows the version of its table that last wrote it. So the log jumps from change to change, with one point read
+each, and skips the versions between them. For an entity that is missing, versions are compared one after the other.
 """
 
 from __future__ import annotations
@@ -77,8 +77,8 @@ def entity_changes(
 ) -> Iterator[EntityLogEntry]:
     """The changes of an entity that a commit contains, newest first, back to where it was inserted.
 
-    An entity that is gone begins with its removal. What a merge brought is told as the changes on the merged branch, as
-    far as that can still be read; with `first_parents` it is told as the change that the merge was.
+    The log of a deleted entity begins with its deletion. A change that came with a merge is shown as the commits on the
+    merged branch that made it, as long as that branch exists; with `first_parents` it is shown as the merge.
     """
     branch = head.branch or MAIN
     loaded = storage.manifest.load(branch)
@@ -87,7 +87,7 @@ def entity_changes(
 
 
 def blame(storage: GraphStorage, type_name: str, entity_id: str, head: GraphCommit) -> tuple[PropertyBlame, ...]:
-    """For each property the change that it has its value from, in byte order of the names. None left: no entity."""
+    """For each property the change that it has its value from, in byte order of the names. Empty without the entity."""
     found: dict[str, PropertyBlame] = {}
     newest: Image | None = None
     for entry in entity_changes(storage, type_name, entity_id, head):
@@ -193,7 +193,7 @@ class _Log:
     # --- across merges ------------------------------------------------------------------------------------
 
     def _merged(self, commit: GraphCommit, key: TableKey, after: Image | None) -> Iterator[EntityLogEntry]:
-        """The changes on the merged branch that gave the entity this image; none when they cannot be told."""
+        """The changes on the merged branch that gave the entity this image; none when they are unknown."""
         if commit.merged_parent_id is None or commit.parent_id is None:
             return
         source = self._known.commit(commit.merged_parent_id)

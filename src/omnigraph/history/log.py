@@ -230,7 +230,7 @@ class _Log:
 
     def _changes_type(self, entry: LogEntry, types: frozenset[str]) -> bool:
         if entry.version is None:
-            return False  # the rows of a deleted branch are gone: nobody can tell
+            return False  # the rows of a deleted branch are gone, so this is unknown
         loaded = self._loaded
         if entry.commit_id not in loaded.state.commits:
             loaded = self._storage.manifest.load(entry.branch)

@@ -1,7 +1,7 @@
-"""Lifted rows: rows of the past, written under the schema of today. Properties are found by name.
+"""Lifted rows: rows of an earlier commit, written under today's schema. Properties are found by name.
 
-What the schema of today cannot take is told row by row: a type or a required property that the row does not have, a
-value that does not fit the type that its property has now.
+Rows that do not fit today's schema are reported one by one: their type was dropped, a required property is missing, or
+a value does not fit the type that its property has now.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.history import Snapshot
-from omnigraph.history.diff import TableSide, table_side
 from omnigraph.language.schema import Catalog
 from omnigraph.merge.bases import MergeBase
 from omnigraph.merge.conflicts import CONFLICTS_MAX, MergeConflict
@@ -36,21 +35,26 @@ def plan_from_past(
     catalog: Catalog,
     options: MergeOptions | None = None,
 ) -> MergePlan:
-    """What it takes to bring into `target` what differs between `base` and an earlier state."""
-    kept = tuple(pin for pin in past.tables if catalog.table(pin.table_key) is not None)
-    known = MergeBase(base.commit_ids, _of_today(base.snapshot, catalog), base.overrides, base.note)
-    dropped = [_dropped(storage, key, past, base) for key in _keys_beyond(past, kept)]
-    lost = [conflict for found in dropped for conflict in found]
-    if lost:
-        return MergePlan((), tuple(lost[:CONFLICTS_MAX]), len(lost))
+    """The changes that bring `target` from the state of `base` to that of an earlier commit, as far as they differ."""
+    past_today, base_today = (_of_today(snapshot, catalog) for snapshot in (past, base.snapshot))
+    lost = _conflicts(_rows_of_dropped_types(storage, past, base.snapshot, catalog))
+    if lost is not None:
+        return MergePlan((), *lost)
+    known = replace(base, snapshot=base_today)
     try:
-        plan = plan_merge(storage, replace(past, tables=kept), target, known, catalog, options)
-    except pa.ArrowInvalid as error:
-        raise Conflict(f"a value of then does not fit the schema of today: {error}") from error
+        plan = plan_merge(storage, past_today, target, known, catalog, options)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise Conflict(f"a value of the earlier commit does not fit today's schema: {error}") from error
     if plan.conflicts_total:
         return plan
-    unfit = [conflict for table in plan.tables for conflict in unfit_rows(catalog, table)]
-    return replace(plan, conflicts=tuple(unfit[:CONFLICTS_MAX]), conflicts_total=len(unfit)) if unfit else plan
+    unfit = _conflicts(conflict for table in plan.tables for conflict in unfit_rows(catalog, table))
+    return plan if unfit is None else replace(plan, conflicts=unfit[0], conflicts_total=unfit[1])
+
+
+def _conflicts(found: Iterator[MergeConflict]) -> tuple[tuple[MergeConflict, ...], int] | None:
+    """The first ones, and how many there are; None when there are none."""
+    first = tuple(islice(found, CONFLICTS_MAX))
+    return (first, len(first) + sum(1 for _ in found)) if first else None
 
 
 def unfit_rows(catalog: Catalog, table: TablePlan) -> Iterator[MergeConflict]:
@@ -69,7 +73,7 @@ def _unfit_column(key: TableKey, writes: RowWrites, field: pa.Field) -> Iterator
     if field.name not in own.names:
         if not field.nullable:
             for entity_id in writes.ids.to_pylist():
-                yield _unfit(key, entity_id, f"it has no value for '{field.name}', which is required today")
+                yield _unfit(key, entity_id, f"it has no value for '{field.name}', which is required now")
         return
     was = own.field(field.name)
     if field.name in writes.side.blobs or (was.type == field.type and (field.nullable or not was.nullable)):
@@ -77,7 +81,7 @@ def _unfit_column(key: TableKey, writes: RowWrites, field: pa.Field) -> Iterator
     for start in range(0, len(writes.rows), CHECK_ROWS):
         values = writes.side.take(writes.rows[start : start + CHECK_ROWS], [field.name])[field.name].combine_chunks()
         for place in _unfit_places(values, field):
-            why = f"the value of '{field.name}' does not fit its type of today"
+            why = f"the value of '{field.name}' does not fit the type that it has now"
             yield _unfit(key, writes.ids[start + place].as_py(), why)
 
 
@@ -106,23 +110,15 @@ def _of_today(snapshot: Snapshot, catalog: Catalog) -> Snapshot:
     return replace(snapshot, tables=tuple(pin for pin in snapshot.tables if catalog.table(pin.table_key) is not None))
 
 
-def _keys_beyond(past: Snapshot, kept: tuple[object, ...]) -> list[TableKey]:
-    return [pin.table_key for pin in past.tables if pin not in kept]
-
-
-def _dropped(storage: GraphStorage, key: TableKey, past: Snapshot, base: MergeBase) -> list[MergeConflict]:
-    """The rows of a type that was dropped since, unless the other state has the same table."""
-    pins = {pin.table_key: pin for pin in past.tables}
-    if pins[key] in base.snapshot.tables:
-        return []
-    side = table_side(storage, pins[key], past)
-    ids = [] if side is None else list(islice(_ids(side), CONFLICTS_MAX))
-    return [_unfit(key, entity_id, "its type is not in the schema any more") for entity_id in ids]
-
-
-def _ids(side: TableSide) -> Iterator[str]:
-    for batch in side.table.scan(["id"]):
-        yield from batch.column("id").to_pylist()
+def _rows_of_dropped_types(
+    storage: GraphStorage, past: Snapshot, base: Snapshot, catalog: Catalog
+) -> Iterator[MergeConflict]:
+    """The rows whose type was dropped since. Tables that the base has too would not be written."""
+    for pin in past.tables:
+        if catalog.table(pin.table_key) is None and pin not in base.tables:
+            for batch in storage.tables.open(pin).scan(["id"]):
+                for entity_id in batch.column("id").to_pylist():
+                    yield _unfit(pin.table_key, entity_id, "its type is not in the schema any more")
 
 
 def _unfit(key: TableKey, entity_id: str, why: str) -> MergeConflict:

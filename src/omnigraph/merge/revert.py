@@ -122,7 +122,7 @@ class RevertResult:
 def revert_commits(storage: GraphStorage, schema: Callable[[], AcceptedSchema], request: Revert) -> RevertResult:
     """Takes back what commits did, as one new commit, or raises and changes nothing.
 
-    Conflicts raise RevertConflicts; a dry run tells them in its result instead.
+    Conflicts raise RevertConflicts; a dry run returns them in its result instead.
     """
     request = replace(request, branch=normalize_branch(request.branch))
     span = _span(storage, request)
