@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +19,7 @@ from omnigraph.history.diff import diff_snapshots
 from omnigraph.language.schema import catalog_from_ir, compile_schema
 from omnigraph.merge import Restore, RestoreRefused, RestoreResult, restore_branch
 from omnigraph.model.errors import CommitNotFound, OpenedReadOnly, PreconditionFailed, ReadSetChanged
+from omnigraph.storage import Point
 from support.graphs.rust_graphs import rust_graph
 
 
@@ -137,6 +141,30 @@ def test_a_commit_that_came_meanwhile_is_not_undone_unseen(graph: Graph) -> None
     with pytest.raises(ReadSetChanged):
         restore_branch(graph._storage, schema, Restore(commit_id=then))
     assert (people(graph)["Alice"], people(graph)["Bob"]) == (31, 99)
+
+
+DYING_RESTORE = """
+import sys
+from omnigraph.graph import Graph
+from omnigraph.merge import Restore, restore_branch
+graph = Graph.open(sys.argv[1], durability="os")
+restore_branch(graph._storage, lambda: graph.schema, Restore(commit_id=sys.argv[2]))
+"""
+
+
+@pytest.mark.parametrize("where", [Point.MUTATION_TABLE_COMMITTED, Point.PUBLISH_AFTER])
+def test_a_restore_that_died_happened_whole_or_not_at_all(graph: Graph, where: Point) -> None:
+    then, before = head(graph), content(graph)
+    change(graph, 'delete Person where name = "Carol"')
+    after = content(graph)
+    command = [sys.executable, "-c", DYING_RESTORE, graph.uri, then]
+    environment = {**os.environ, "OMNIGRAPH_FAILPOINTS": f"{where.value}=kill"}
+    assert subprocess.run(command, env=environment, timeout=60, check=False).returncode == -9
+    reopened = Graph.open(graph.uri, durability="os")
+    assert content(reopened) in (before, after)
+    restored(reopened, then)
+    assert content(reopened) == before
+    assert_clean(reopened)
 
 
 def test_rows_of_a_type_that_is_gone_are_listed_and_nothing_changes() -> None:

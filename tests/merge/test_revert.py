@@ -112,6 +112,23 @@ def test_a_revert_that_would_break_a_rule_is_refused(graph: Graph) -> None:
     assert "Eve" in people(graph)
 
 
+def test_a_commit_that_came_meanwhile_stays(graph: Graph) -> None:
+    change(graph, 'update Person set { age: 31 } where name = "Alice"')
+    wrong = head(graph)
+    others = iter(['update Person set { age: 99 } where name = "Bob"'])
+
+    def schema() -> Any:
+        """Asked after the branch was read and before anything is decided."""
+        for statement in others:
+            change(graph, statement)
+        return graph.schema
+
+    result = revert_commits(graph._storage, schema, Revert(what=wrong))
+    assert (people(graph)["Alice"], people(graph)["Bob"]) == (30, 99)
+    assert result.commit is not None
+    assert result.commit.parent_id == graph.commits()[1].commit_id
+
+
 # --- ranges -----------------------------------------------------------------------------------------------
 
 
