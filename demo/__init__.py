@@ -1,1 +1,1 @@
-"""`make demo`: from a lake of files to a graph that was loaded on Spark, asked, branched and exported."""
+"""`make demo`: from a lake of files to a graph that is loaded on Spark, asked, branched, exported and merged."""

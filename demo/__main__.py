@@ -7,11 +7,11 @@ import tempfile
 import time
 from pathlib import Path
 
-from demo.acts import branches, export, lake, load, questions, rejects, spark_sql, time_travel
+from demo.acts import branches, export, lake, load, questions, rejects, review, spark_sql, time_travel
 from demo.stage import Stage, java_missing
 
 ROWS = 600_000
-ACTS = [lake, load, rejects, questions, spark_sql, branches, time_travel, export]
+ACTS = [lake, load, rejects, questions, spark_sql, branches, time_travel, export, review]
 """Each act has a `play(stage)` that opens the graph itself, so each reads as an example of its own."""
 
 

@@ -39,6 +39,15 @@ def assert_the_graph_was_shown(output: str) -> None:
     assert "{'papers': 520, 'oldest': 1990}" in output, "the graph before the rejected papers were corrected"
     assert "nodes/Paper/part-00000.parquet" in output
     assert "(0 error(s), 0 warning(s), 0 info item(s))" in output
+    assert_the_branch_was_reviewed(output)
+
+
+def assert_the_branch_was_reviewed(output: str) -> None:
+    assert "Paper    +0 ~0 -32" in output
+    assert "delete_vs_update of Paper 10.5555/0000000: ours 'Corrected', theirs 'deleted'" in output
+    assert "merged, 1 conflict decided, 322 entities deleted" in output
+    assert "main     {'papers': 569, 'oldest': 1990}" in output, "the merge took 31 of the 32 papers away"
+    assert "322 entities are back" in output
 
 
 def test_the_demo_loads_its_lake_on_spark_and_asks_it_in_sql(tmp_path: Path) -> None:
