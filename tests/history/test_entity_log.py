@@ -72,6 +72,17 @@ def test_an_entity_that_is_gone_begins_with_its_removal(graph: Graph) -> None:
     assert blame(graph._storage, "Person", "Dan", find_commit(graph._storage, head(graph))) == ()
 
 
+def test_the_lives_before_an_entity_was_deleted_and_made_again_are_shown_if_asked_for(graph: Graph) -> None:
+    change(graph, 'delete Person where name = "Dan"')
+    change(graph, 'insert Person { name: "Dan", age: 1 }')
+    change(graph, 'update Person set { age: 31 } where name = "Alice"')
+    commit = find_commit(graph._storage, head(graph))
+    assert shown(log(graph, "Dan")) == [("insert", ())]
+    whole = list(entity_changes(graph._storage, "Person", "Dan", commit, all_lives=True))
+    assert [entry.change.op for entry in whole] == ["insert", "delete", "insert"]
+    assert [entry.commit.commit_id for entry in whole] == [each.commit_id for each in graph.commits()[1:4]]
+
+
 def test_an_entity_that_never_was_has_an_empty_log_and_an_unknown_type_is_refused(graph: Graph) -> None:
     assert log(graph, "Nobody") == []
     with pytest.raises(TypeNotFound):

@@ -73,16 +73,23 @@ class PropertyBlame:
 
 
 def entity_changes(
-    storage: GraphStorage, type_name: str, entity_id: str, head: GraphCommit, *, first_parents: bool = False
+    storage: GraphStorage,
+    type_name: str,
+    entity_id: str,
+    head: GraphCommit,
+    *,
+    first_parents: bool = False,
+    all_lives: bool = False,
 ) -> Iterator[EntityLogEntry]:
     """The changes of an entity that a commit contains, newest first, back to where it was inserted.
 
     The log of a deleted entity begins with its deletion. A change that came with a merge is shown as the commits on the
-    merged branch that made it, as long as that branch exists; with `first_parents` it is shown as the merge.
+    merged branch that made it, as long as that branch exists; with `first_parents` it is shown as the merge. With
+    `all_lives` the log goes on with entities of the same id that were deleted before: then every version is compared.
     """
     branch = head.branch or MAIN
     loaded = storage.manifest.load(branch)
-    log = _Log(storage, KnownCommits(storage, [loaded]), entity_id, first_parents)
+    log = _Log(storage, KnownCommits(storage, [loaded]), entity_id, first_parents, all_lives)
     return log.entries(loaded, head, pin_of_type(snapshot_at(storage, head).tables, type_name).table_key)
 
 
@@ -115,11 +122,14 @@ class _Seen:
 class _Log:
     """Reads the log of one entity."""
 
-    def __init__(self, storage: GraphStorage, known: KnownCommits, entity_id: str, first_parents: bool) -> None:
+    def __init__(
+        self, storage: GraphStorage, known: KnownCommits, entity_id: str, first_parents: bool, all_lives: bool
+    ) -> None:
         self._storage = storage
         self._known = known
         self._id = entity_id
         self._first_parents = first_parents
+        self._all_lives = all_lives
 
     def entries(self, loaded: LoadedManifest, head: GraphCommit, key: TableKey) -> Iterator[EntityLogEntry]:
         snapshot = snapshot_at(self._storage, head)
@@ -138,19 +148,22 @@ class _Log:
     def _changes(self, history: TableHistory, snapshot: Snapshot) -> Iterator[tuple[int, Image | None, Image | None]]:
         """Places with the images before and after, newest first."""
         place = len(history.pins) - 1
-        now = self._look(history, place, snapshot)
-        if now is None:
-            place = self._last_place(history, snapshot)
+        while place >= 0:
             now = self._look(history, place, snapshot)
             if now is None:
+                place = self._last_place(history, place, snapshot)
+                now = self._look(history, place, snapshot)
+                if now is None:
+                    return
+                yield place + 1, now.image, None
+            while now is not None:
+                made = min(place, history.place_of(now.written_at))
+                earlier = self._look(history, made - 1, snapshot)
+                if earlier is None or earlier.image != now.image:
+                    yield made, None if earlier is None else earlier.image, now.image
+                place, now = made - 1, earlier
+            if not self._all_lives:
                 return
-            yield place + 1, now.image, None
-        while now is not None:
-            made = min(place, history.place_of(now.written_at))
-            earlier = self._look(history, made - 1, snapshot)
-            if earlier is None or earlier.image != now.image:
-                yield made, None if earlier is None else earlier.image, now.image
-            place, now = made - 1, earlier
 
     def _look(self, history: TableHistory, place: int, snapshot: Snapshot) -> _Seen | None:
         if place < 0:
@@ -162,10 +175,10 @@ class _Log:
         (image,) = read_images(side, np.asarray(found["_rowid"].to_numpy(), np.uint64)[:1])
         return _Seen(image, int(found[WRITTEN_AT][0].as_py()))
 
-    def _last_place(self, history: TableHistory, snapshot: Snapshot) -> int:
-        """The newest place that still has an entity which is missing in the last one; -1 when there is none."""
+    def _last_place(self, history: TableHistory, missing: int, snapshot: Snapshot) -> int:
+        """The newest place before `missing` that has the entity; -1 when there is none."""
         newer: TableSide | None = None
-        for place in range(len(history.pins) - 1, -1, -1):
+        for place in range(missing, -1, -1):
             older = TableSide(self._storage, history.pins[place], snapshot)
             if newer is not None and self._vanished(older, newer):
                 return place
