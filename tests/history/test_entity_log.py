@@ -5,11 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from merge.merging import change, edge, head, make, merged, node, put
 from omnigraph.graph import Graph
 from omnigraph.history import EntityLogEntry, blame, entity_changes, table_history
-from omnigraph.history.commits import find_commit
+from omnigraph.history.commits import find_commit, snapshot_at
+from omnigraph.history.diff import diff_snapshots
 from omnigraph.model.errors import TypeNotFound
 from omnigraph.storage.tables.table import Table
 
@@ -195,3 +198,54 @@ def test_commits_are_found_also_where_versions_do_not_name_them(graph: Graph, mo
     monkeypatch.setattr(table_history.TableHistory, "_named", lambda self, place: None)
     assert [entry.commit.commit_id for entry in log(graph, "Alice")] == known
     assert known[0] == first
+
+
+# --- against the diffs of all commits ---------------------------------------------------------------------
+
+NAMES = ["Alice", "Bob", "Eve"]
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("put"), st.sampled_from(NAMES), st.integers(0, 2)),
+        st.tuples(st.just("delete"), st.sampled_from(NAMES), st.just(0)),
+        st.tuples(st.just("overwrite"), st.sampled_from(NAMES), st.integers(0, 2)),
+        st.tuples(st.just("optimize"), st.just(""), st.just(0)),
+        st.tuples(st.just("branch"), st.sampled_from(NAMES), st.integers(0, 2)),
+    ),
+    min_size=2,
+    max_size=8,
+)
+
+
+def step(graph: Graph, number: int, what: str, name: str, age: int) -> None:
+    if what == "delete":
+        change(graph, f'delete Person where name = "{name}"')
+    elif what == "optimize":
+        graph.optimize()
+    elif what == "branch":
+        graph.create_branch(f"b{number}")
+        put(graph, f"b{number}", node("Person", name=name, age=age, nick="b"))
+        merged(graph, f"b{number}")
+    else:
+        mode = "overwrite" if what == "overwrite" else "merge"
+        graph.load([node("Person", name=name, age=age, nick="")], mode=mode)
+
+
+@settings(max_examples=10, deadline=None)
+@given(STEPS)
+def test_the_log_of_an_entity_is_what_the_diffs_of_all_commits_say(
+    tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, str, int]]
+) -> None:
+    graph = make(
+        tmp_path_factory.mktemp("any") / "g", "node Person { name: String @key  age: I32?  nick: String? }", []
+    )
+    for number, each in enumerate(steps):
+        step(graph, number, *each)
+    storage, commits = graph._storage, graph.commits()
+    snapshots = [snapshot_at(storage, commit) for commit in commits]
+    expected: dict[str, list[tuple[str, str]]] = {name: [] for name in NAMES}
+    for commit, after, before in zip(commits, snapshots, snapshots[1:], strict=False):
+        for entity in diff_snapshots(storage, before, after):
+            expected[entity.id].append((commit.commit_id, entity.op))
+    for name, wanted in expected.items():
+        found = entity_changes(storage, "Person", name, commits[0], first_parents=True, all_lives=True)
+        assert [(entry.commit.commit_id, entry.change.op) for entry in found] == wanted
