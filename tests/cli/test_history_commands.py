@@ -475,6 +475,163 @@ def test_baseline_is_a_whole_file_and_a_cursor_or_nothing(omnigraph: Any, docume
     assert sorted(path.name for path in desk.glob("*lib.jsonl*")) == ["lib.jsonl", "lib.jsonl.lock"]
 
 
+# --- branches, commits and the log --------------------------------------------------------------------------
+
+
+def test_branch_begins_at_a_branch_a_tag_a_commit_or_a_time(document: Document, born: Callable[..., str]) -> None:
+    document("tag create before")
+    seed = document("commit list")["commits"][0]["graph_commit_id"]
+    born(1900)
+    for name, source in {"a": "before", "b": seed, "c": "main"}.items():
+        assert document(f"branch create {name} --from {source}")["from"] == source
+    heads = {each["name"]: each["head"] for each in document("branch list --details")["details"]}
+    assert heads["a"] == heads["b"] == seed
+    assert heads["c"] == heads["main"]
+
+
+def test_details_of_branches_say_how_far_they_are_from_main(omnigraph: Any, document: Document, conflict: None) -> None:
+    add_author(document, "butler", "b")
+    told = document("branch list --details")
+    assert told["branches"] == ["b", "main"] == document("branch list")["branches"]
+    assert [(each["source"], each["ahead"], each["behind"]) for each in told["details"]] == [
+        ("main", 2, 1),
+        (None, 0, 0),
+    ]
+    shown = omnigraph("branch list --details --store lib.omni").stdout.splitlines()
+    assert [line.split(" | ")[0].strip() for line in shown] == ["name", "-----+----" + shown[1][10:], "b", "main"]
+
+
+def test_branch_with_a_tag_is_not_deleted(omnigraph: Any, document: Document) -> None:
+    document("branch create b")
+    add_author(document, "butler", "b")
+    document("tag create keep --commit b")
+    outcome = omnigraph("branch delete b --store lib.omni --json")
+    assert (outcome.exit_code, json.loads(outcome.stdout)["error"]["code"]) == (1, "branch_is_tagged")
+    assert document("branch list") == {"branches": ["b", "main"]}
+
+
+def test_commits_are_listed_in_pages_and_by_actor_and_time(document: Document) -> None:
+    first = add_author(document, "butler")
+    second = str(
+        document("mutate --as act-ada -e 'query g() { delete Book where isbn = \"b-sol\" }'")["commit"][
+            "graph_commit_id"
+        ]
+    )
+    whole = ids(document("commit list"))
+    assert whole[:2] == [second, first]
+    assert ids(document(f"commit list --before {whole[0]} --limit 2")) == whole[1:3]
+    assert ids(document(f"commit list --since {first}")) == [second]
+    assert ids(document("commit list --actor act-ada")) == [second]
+    assert ids(document("commit list --since 2100-01-01T00:00:00Z")) == []
+    assert ids(document("commit list --before 2100-01-01T00:00:00Z")) == whole
+
+
+def test_log_has_kinds_and_messages_and_can_be_narrowed_to_them(omnigraph: Any, document: Document) -> None:
+    text = """mutate -e 'query g() { delete Book where isbn = "b-sol" }' --message 'Fewer books' --as act-ada"""
+    commit = document(text)["commit"]["graph_commit_id"]
+    newest = document("log")["commits"][0]
+    assert (newest["kind"], newest["message"], newest["actor_id"]) == ("mutation", "Fewer books", "act-ada")
+    for option in ("--kind mutation", "--message fewer", "--actor act-ada", "--limit 1"):
+        assert ids(document(f"log {option}")) == [commit]
+    assert len(document("log --type Book")["commits"]) == 2
+    assert len(document("log --type Author")["commits"]) == 1
+    shown = omnigraph("log --limit 1 --store lib.omni").stdout.split(" ", 2)
+    assert (shown[0], shown[2]) == (commit, "main mutation actor=act-ada Fewer books\n")
+
+
+@pytest.mark.parametrize("option", ["--full", "--graph"])
+def test_full_log_draws_what_merges_brought(option: str, omnigraph: Any, document: Document, conflict: None) -> None:
+    document("merge b --on-conflict theirs")
+    lines = omnigraph(f"log {option} --store lib.omni").stdout.splitlines()
+    assert [(line.split("01")[0].rstrip(), line.rsplit(" ", 1)[-1]) for line in lines] == [
+        ("*", "merge"),
+        ("|\\", "|\\"),
+        ("* |", "mutation"),
+        ("| *", "mutation"),
+        ("|/", "|/"),
+        ("*", "load"),
+        ("*", "init"),
+    ]
+    assert len(document("log")["commits"]) == 4
+    assert len(document("log --full")["commits"]) == 5
+
+
+def test_log_of_an_entity_shows_who_changed_which_property_also_across_merges(
+    omnigraph: Any, document: Document, born: Callable[..., str]
+) -> None:
+    document("branch create b")
+    text = 'query set() { update Author set { born: 1900 } where slug = "lem" }'
+    document(f"mutate -e '{text}' --branch b --as act-ada")
+    add_author(document, "butler")
+    document("merge b")
+    shown = omnigraph("log --entity Author lem --store lib.omni").stdout.splitlines()
+    assert shown[0].endswith(" b mutation actor=act-ada")
+    assert [line for line in shown if line.startswith("    ")] == [
+        "    born: 1921 -> 1900",
+        "    + born: 1921",
+        "    + name: Stanislaw Lem",
+        "    + slug: lem",
+    ]
+    told = document("log --entity Author lem --actor act-ada")["commits"]
+    assert [(each["op"], each["after"]["properties"]["born"]) for each in told] == [("update", 1900)]
+    assert told[0]["merged_by"] == document("commit list")["commits"][0]["graph_commit_id"]
+    blamed = document("log --entity Author lem --blame")["properties"]
+    assert [(each["property"], each["value"], each["actor_id"]) for each in blamed] == [
+        ("born", 1900, "act-ada"),
+        ("name", "Stanislaw Lem", None),
+        ("slug", "lem", None),
+    ]
+
+
+def test_blame_is_of_one_entity(omnigraph: Any, library: Path) -> None:
+    outcome = omnigraph("log --blame --store lib.omni")
+    assert (outcome.exit_code, outcome.stdout) == (2, "")
+    assert "--entity TYPE ID" in outcome.stderr
+
+
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        ("log nope", "unknown_reference"),
+        ("log --type Nope", "type_not_found"),
+        ("log --entity Nope x", "type_not_found"),
+        ("log --since yesterday", "unknown_reference"),
+        ("branch create x --from nope", "unknown_reference"),
+        ("commit list --branch nope --actor a", "branch_not_found"),
+        ("commit changes nope", "unknown_reference"),
+    ],
+)
+def test_unknown_name_in_a_question_about_history_is_refused(
+    line: str, code: str, omnigraph: Any, library: Path
+) -> None:
+    outcome = omnigraph(f"{line} --store lib.omni --json")
+    assert (outcome.exit_code, json.loads(outcome.stdout)["error"]["code"]) == (1, code)
+
+
+@pytest.mark.parametrize(
+    ("commits", "drawn"),
+    [
+        pytest.param([("c", ["b"]), ("b", ["a"]), ("a", [])], ["* c", "* b", "* a"], id="one-line"),
+        pytest.param(
+            [("m", ["a", "b"]), ("b", ["r"]), ("a", ["r"]), ("r", [])],
+            ["* m", "|\\", "| * b", "* | a", "|/", "* r"],
+            id="one-merge",
+        ),
+        pytest.param(
+            [("n", ["m", "c"]), ("m", ["a", "b"]), ("c", ["r"]), ("b", ["r"]), ("a", ["r"]), ("r", [])],
+            ["* n", "|\\", "* | m", "|\\ \\", "| | * c", "| * | b", "* | | a", "|_|/", "|/", "* r"],
+            id="two-branches",
+        ),
+    ],
+)
+def test_graph_of_commits_is_drawn_with_a_lane_for_each_line_of_work(
+    commits: list[tuple[str, list[str]]], drawn: list[str]
+) -> None:
+    from omnigraph.cli.formats import commit_graph_lines
+
+    assert list(commit_graph_lines((name, parents, name) for name, parents in commits)) == drawn
+
+
 # --- interrupted writes -------------------------------------------------------------------------------------
 
 
@@ -497,6 +654,10 @@ def test_interrupted_merge_is_listed_before_and_after_it_is_resolved(omnigraph: 
         assert found == [(operation, "RolledForward")]
         shown = omnigraph(f"recoveries {uri}").stdout
         assert shown.startswith(f"RolledForward {operation} writer=BranchMerge commit=01")
+
+
+def ids(listed: Any) -> list[str]:
+    return [commit["graph_commit_id"] for commit in listed["commits"]]
 
 
 def _pretty(document: Any) -> str:

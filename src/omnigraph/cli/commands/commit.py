@@ -27,15 +27,33 @@ def command() -> None:
 @uri_argument
 @branch_option
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the newest N commits.")
+@click.option("--before", metavar="REF", help="Only commits before this time, or before this commit.")
+@click.option("--since", metavar="REF", help="Only commits from this time on, or after this commit.")
+@click.option("--actor", multiple=True, metavar="ACTOR", help="Only commits of this actor; may be repeated.")
 @json_option
 @click.pass_obj
-def list_(session: Session, uri: str | None, branch: str, limit: int | None) -> None:
+def list_(
+    session: Session,
+    uri: str | None,
+    branch: str,
+    limit: int | None,
+    before: str | None,
+    since: str | None,
+    actor: tuple[str, ...],
+) -> None:
     """List the commits of a branch, newest first."""
     with session.target(uri).open_for_reading() as graph:
-        commits = graph.commits(branch, limit=limit)
+        commits = _commits(graph, branch, limit, {"before": before, "since": since, "actor": actor or None})
     session.output.show(
         {"commits": [commit_document(commit) for commit in commits]}, (_line(commit) for commit in commits)
     )
+
+
+def _commits(graph: Graph, branch: str, limit: int | None, filters: dict[str, Any]) -> list[GraphCommit]:
+    if not any(filters.values()):
+        return graph.commits(branch, limit=limit)
+    wanted = {entry.commit_id for entry in graph.log(f"branch:{branch}", limit=limit, **filters)}
+    return [commit for commit in graph.commits(branch) if commit.commit_id in wanted]
 
 
 @command.command("show", example="omnigraph commit show 01J9Z8Q5W3V7C2B4N6M8K0H1G3 --uri lib.omni")

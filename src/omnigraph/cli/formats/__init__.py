@@ -8,11 +8,14 @@ from omnigraph.model.late_names import late_names
 
 if TYPE_CHECKING:
     from omnigraph.cli.formats.change_blocks import block_lines as block_lines
+    from omnigraph.cli.formats.change_blocks import property_lines as property_lines
     from omnigraph.cli.formats.changes import diff_lines as diff_lines
+    from omnigraph.cli.formats.changes import printable as printable
     from omnigraph.cli.formats.changes import stat_lines as stat_lines
     from omnigraph.cli.formats.changes import totals as totals
     from omnigraph.cli.formats.choice import ResultFormat as ResultFormat
     from omnigraph.cli.formats.choice import chosen_format as chosen_format
+    from omnigraph.cli.formats.commit_graph import commit_graph_lines as commit_graph_lines
     from omnigraph.cli.formats.conflicts import conflict_lines as conflict_lines
     from omnigraph.cli.formats.result import TableStyle as TableStyle
     from omnigraph.cli.formats.result import result_lines as result_lines
@@ -24,9 +27,10 @@ else:
     __getattr__, __dir__ = late_names(
         __name__,
         {
-            "change_blocks": ("block_lines",),
-            "changes": ("diff_lines", "stat_lines", "totals"),
+            "change_blocks": ("block_lines", "property_lines"),
+            "changes": ("diff_lines", "printable", "stat_lines", "totals"),
             "choice": ("ResultFormat", "chosen_format"),
+            "commit_graph": ("commit_graph_lines",),
             "conflicts": ("conflict_lines",),
             "streamed_json": ("json_stream",),
             "result": ("TableStyle", "result_lines", "view_of"),

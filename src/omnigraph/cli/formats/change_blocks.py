@@ -26,11 +26,13 @@ def block_lines(cause: Mapping[str, Any], changes: Iterable[Change]) -> Iterator
         yield f"{change['op']} {entity_name(change)}"
         if ends := endpoint_texts(change):
             yield f"  {' => '.join(ends)}"
-        for name, old, new in changed_properties(change):
-            yield f"  {_property(change['op'], name, old, new)}"
+        yield from (f"  {line}" for line in property_lines(change))
 
 
-def _property(op: str, name: str, old: str, new: str) -> str:
-    if op == "update":
-        return f"{name}: {old} -> {new}"
-    return f"+ {name}: {new}" if old == ABSENT else f"- {name}: {old}"
+def property_lines(change: Change) -> Iterator[str]:
+    """`+ name: value` for an insert, `- name: value` for a delete, `name: old -> new` for an update."""
+    for name, old, new in changed_properties(change):
+        if change["op"] == "update":
+            yield f"{name}: {old} -> {new}"
+        else:
+            yield f"+ {name}: {new}" if old == ABSENT else f"- {name}: {old}"
