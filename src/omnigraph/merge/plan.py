@@ -22,7 +22,7 @@ from omnigraph.merge.conflicts import CONFLICTS_MAX, MergeConflict, rule_conflic
 from omnigraph.merge.converge import MergeEdges, check_merge_edges, converges, without_twins
 from omnigraph.merge.resolution import OnConflict, Resolve
 from omnigraph.merge.resolve_rows import Resolver
-from omnigraph.merge.row_writes import RowWrites, checked_rows
+from omnigraph.merge.row_writes import RowWrites, checked_rows, joined_writes
 from omnigraph.merge.table_merge import DecidedRows, OtherBase, Sides, merge_table
 from omnigraph.merge.truth_table import Decision
 from omnigraph.model.errors import Conflict
@@ -174,7 +174,7 @@ def _row_changes(
     writes += resolved.writes
     removed_ids.append(resolved.removed)
     removed_rows.append(resolved.removed_rows)
-    return writes, (pa.concat_arrays(removed_ids), np.concatenate(removed_rows))
+    return joined_writes(writes), (pa.concat_arrays(removed_ids), np.concatenate(removed_rows))
 
 
 def taken(rows: DecidedRows, sides: Sides) -> list[RowWrites]:

@@ -17,8 +17,6 @@ from omnigraph.model.values import coerce_json
 from omnigraph.storage.tables import BLOB_TYPE, split_by_blob_bytes
 from omnigraph.write.intake import managed_blob
 
-WRITE_ROWS = 1024
-
 
 @dataclass(frozen=True, slots=True)
 class RowWrites:
@@ -37,12 +35,29 @@ class RowWrites:
         return RowWrites(self.ids.filter(mask), self.side, self.rows[keep], self.replaced.filter(mask), self.values)
 
 
+def joined_writes(writes: Sequence[RowWrites]) -> list[RowWrites]:
+    """The same rows with those of one side together: they are read in one go."""
+    by_side: dict[int, list[RowWrites]] = {}
+    for each in writes:
+        if each.values is None:
+            by_side.setdefault(id(each.side), []).append(each)
+    whole = [
+        RowWrites(
+            pa.concat_arrays([each.ids for each in group]),
+            group[0].side,
+            np.concatenate([each.rows for each in group]),
+            pa.concat_arrays([each.replaced for each in group]),
+        )
+        for group in by_side.values()
+    ]
+    return [*whole, *(each for each in writes if each.values is not None)]
+
+
 def whole_rows(writes: RowWrites, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """The rows in exactly these columns; a property that the side does not have is null."""
+    """The rows in exactly these columns, in no particular order; a property that the side does not have is null."""
     side = writes.side
     present = [name for name in schema.names if name in side.table.schema.names]
-    for start in range(0, len(writes.rows), WRITE_ROWS):
-        taken = side.take(writes.rows[start : start + WRITE_ROWS], present)
+    for taken in side.stream(writes.rows, present):
         for batch in taken.combine_chunks().to_batches():
             for part in split_by_blob_bytes(batch, [name for name in side.blobs if name in present]):
                 yield _batch(side, pa.Table.from_batches([part]), schema, writes.values or {})

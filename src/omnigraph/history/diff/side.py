@@ -18,9 +18,20 @@ from omnigraph.history.snapshots import Snapshot
 from omnigraph.model.errors import Corrupt
 from omnigraph.storage import GraphStorage
 from omnigraph.storage.manifest import TablePin
-from omnigraph.storage.tables import Table, blob_cells, plainly_typed, read_blobs, take_at, take_with_row_ids
+from omnigraph.storage.tables import (
+    CandidateRows,
+    Table,
+    blob_cells,
+    plainly_typed,
+    read_blobs,
+    read_candidates,
+    take_at,
+    take_with_row_ids,
+)
 
 FIXED = ("id", "src", "dst")
+STREAM_BYTES, MIN_ROWS, MAX_ROWS = 8 * 1024 * 1024, 256, 8192
+"""How much of a stream of rows is in memory at a time."""
 COMPARE_ROWS = 1024
 """Vectors and blobs are compared so many rows at a time."""
 
@@ -79,9 +90,33 @@ class TableSide:
             taken = taken.append_column("_rowid", pa.array(row_ids[: taken.num_rows], pa.uint64()))
         else:
             taken = take_with_row_ids(self.table, row_ids, columns)
-        if len(row_ids) != taken.num_rows:
-            raise Corrupt(self.table.uri, f"{len(row_ids)} rows were asked for, {taken.num_rows} were found")
+        self._require(len(row_ids), taken.num_rows)
         return plainly_typed(taken)
+
+    def _require(self, asked: int, found: int) -> None:
+        if asked != found:
+            raise Corrupt(self.table.uri, f"{asked} rows were asked for, {found} were found")
+
+    def stream(
+        self, row_ids: np.ndarray[tuple[int], np.dtype[np.uint64]], columns: Sequence[str]
+    ) -> Iterator[pa.Table]:
+        """The same rows in no particular order, a few megabytes at a time."""
+        rows = self._rows_at_a_time(columns)
+        addresses, known = self.places.find(row_ids)
+        if len(row_ids) and known.all():
+            wanted, found = CandidateRows(addresses=addresses), 0
+            for batch in read_candidates(self.table, wanted, columns, batch_rows=rows):
+                found += batch.num_rows
+                yield plainly_typed(pa.Table.from_batches([batch]))
+            self._require(len(row_ids), found)
+        else:
+            for start in range(0, len(row_ids), rows):
+                yield self.take(row_ids[start : start + rows], columns)
+
+    def _rows_at_a_time(self, columns: Sequence[str]) -> int:
+        schema = self.table.schema
+        width = 64 + sum(4 * schema.field(name).type.list_size for name in columns if name in self.vectors)
+        return max(MIN_ROWS, min(MAX_ROWS, STREAM_BYTES // width))
 
     def blob_contents(self, rows: pa.Table, column: str) -> list[bytes | str | None]:
         """The values of a Blob column of rows that carry `_rowid`: bytes, an address, or None."""

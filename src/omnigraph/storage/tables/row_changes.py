@@ -25,6 +25,8 @@ from omnigraph.storage.tables.lineages import Lineages
 from omnigraph.storage.tables.table import Table
 
 TAKE_ROWS = 8192
+READ_AHEAD = 4
+"""Batches that a scan holds beside the one that is looked at."""
 SCAN_IF_ONE_OF = 4
 """Fragments are scanned when at least every fourth of their rows is wanted; otherwise the rows are taken one by one."""
 
@@ -79,21 +81,26 @@ def all_rows(table: Table) -> CandidateRows:
     return CandidateRows(fragment_states(table))
 
 
-def read_candidates(table: Table, rows: CandidateRows, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+def read_candidates(
+    table: Table, rows: CandidateRows, columns: Sequence[str], *, batch_rows: int = TAKE_ROWS
+) -> Iterator[pa.RecordBatch]:
     """The columns of these rows, `_rowid` and `_rowaddr`, batch by batch, in no particular order."""
     wanted = [*columns, "_rowid", "_rowaddr"]
     if rows.fragments:
-        yield from _scan(table, rows.fragments, wanted)
+        yield from _scan(table, rows.fragments, wanted, batch_rows)
     if not len(rows.addresses):
         return
     touched = set(_distinct(rows.addresses >> _FRAGMENT))
     states = [state for state in fragment_states(table) if state.number in touched]
     if len(rows.addresses) * SCAN_IF_ONE_OF < sum(state.rows for state in states):
-        for start in range(0, len(rows.addresses), TAKE_ROWS):
-            yield from _at(table, rows.addresses[start : start + TAKE_ROWS], wanted)
+        for start in range(0, len(rows.addresses), batch_rows):
+            yield from _at(table, rows.addresses[start : start + batch_rows], wanted)
         return
-    for batch in _scan(table, states, wanted):
-        yield batch.filter(pa.array(np.isin(batch.column("_rowaddr").to_numpy(), rows.addresses)))
+    known = np.sort(rows.addresses)
+    for batch in _scan(table, states, wanted, batch_rows):
+        own = batch.column("_rowaddr").to_numpy()
+        place = np.minimum(np.searchsorted(known, own), len(known) - 1)
+        yield batch.filter(pa.array(known[place] == own))
 
 
 def take_at(table: Table, addresses: Addresses, columns: Sequence[str]) -> pa.Table:
@@ -204,10 +211,15 @@ def _numbers(table: pa.Table, name: str) -> npt.NDArray[np.uint64]:
 # --- reading ----------------------------------------------------------------------------------------------
 
 
-def _scan(table: Table, states: Sequence[FragmentState], columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+def _scan(
+    table: Table, states: Sequence[FragmentState], columns: Sequence[str], batch_rows: int = TAKE_ROWS
+) -> Iterator[pa.RecordBatch]:
     with translated(table.uri):
         chosen = [table.handle.get_fragment(state.number) for state in states]
-        yield from table.handle.scanner(columns=list(columns), fragments=chosen, batch_size=TAKE_ROWS).to_batches()
+        scanner = table.handle.scanner(
+            columns=list(columns), fragments=chosen, batch_size=batch_rows, batch_readahead=READ_AHEAD
+        )
+        yield from scanner.to_batches()
 
 
 def _at(table: Table, addresses: Addresses, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
