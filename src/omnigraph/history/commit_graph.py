@@ -29,9 +29,9 @@ class AheadBehind:
 class CommitGraph:
     """Commits by their parents. Thread-safe as far as `parents` is: what it remembers is only ever added to."""
 
-    def __init__(self, parents: Parents) -> None:
+    def __init__(self, parents: Parents, generations: dict[str, int] | None = None) -> None:
         self.parents = parents
-        self._generations: dict[str, int] = {}
+        self._generations: dict[str, int] = {} if generations is None else generations
 
     def generation(self, commit_id: str) -> int:
         """One more than the greatest generation of the parents; 0 for a commit without any."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from weakref import WeakKeyDictionary
 
 from omnigraph.history.commit_graph import CommitGraph
@@ -13,12 +14,21 @@ from omnigraph.storage import GraphStorage
 from omnigraph.storage.manifest import GraphCommit, LoadedManifest, ManifestStore
 
 _lock = threading.Lock()
-_remembered: WeakKeyDictionary[ManifestStore, dict[str, tuple[str, ...]]] = WeakKeyDictionary()
-"""The parents of commits, per open graph. They never change, and walking them again should cost no request."""
+
+
+@dataclass
+class _Memory:
+    """What an open graph has learnt of its history. Parents never change, so walking them again costs no request."""
+
+    parents: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    generations: dict[str, int] = field(default_factory=dict)
+
+
+_remembered: WeakKeyDictionary[ManifestStore, _Memory] = WeakKeyDictionary()
 
 
 class KnownCommits:
-    """Finds commits: in the given branches first, then in every other branch, then among the kept ones.
+    """Finds commits: in the given branches first, then among the kept ones, then in every other branch.
 
     The other branches are only read when a merged commit is found nowhere else.
     """
@@ -28,10 +38,10 @@ class KnownCommits:
         self._states = {each.branch: each.state for each in loaded}
         self._all_read = False
         with _lock:
-            self._parents = _remembered.setdefault(storage.manifest, {})
+            self._memory = _remembered.setdefault(storage.manifest, _Memory())
         self.unknown: set[str] = set()
         """Commits that a merge names and nobody has: their branch was deleted by another implementation."""
-        self.graph = CommitGraph(self._parents_of)
+        self.graph = CommitGraph(self._parents_of, self._memory.generations)
 
     def commit(self, commit_id: str) -> GraphCommit | None:
         """The commit as a live branch has it; None when no branch does."""
@@ -50,11 +60,11 @@ class KnownCommits:
         return self.commit(commit_id)
 
     def _parents_of(self, commit_id: str) -> tuple[str, ...]:
-        known = self._parents.get(commit_id)
+        known = self._memory.parents.get(commit_id)
         if known is None:
             known = self._find_parents(commit_id)
             if commit_id not in self.unknown:
-                self._parents[commit_id] = known
+                self._memory.parents[commit_id] = known
         return known
 
     def _find_parents(self, commit_id: str) -> tuple[str, ...]:
@@ -70,6 +80,7 @@ class KnownCommits:
         if kept is not None:
             return kept.parents
         self.unknown.add(commit_id)
+        self._memory.generations = {}  # this walk counts from here; another one may know more
         return ()
 
 

@@ -115,7 +115,7 @@ class TableSide:
 
     def _rows_at_a_time(self, columns: Sequence[str]) -> int:
         schema = self.table.schema
-        width = 64 + sum(4 * schema.field(name).type.list_size for name in columns if name in self.vectors)
+        width = 64 + sum(4 * int(schema.field(name).type.list_size) for name in columns if name in self.vectors)
         return max(MIN_ROWS, min(MAX_ROWS, STREAM_BYTES // width))
 
     def blob_contents(self, rows: pa.Table, column: str) -> list[bytes | str | None]:
