@@ -40,9 +40,7 @@ def source_files(paths: Iterable[str | Path], file_format: str) -> list[SourceFi
 
 def check_options(file_format: str, options: Mapping[str, str]) -> None:
     if file_format not in FORMATS:
-        raise BadRequest(
-            f"unknown table format '{file_format}'", f"the formats are {', '.join(FORMATS)}"
-        )
+        raise BadRequest(f"unknown table format '{file_format}'", f"the formats are {', '.join(FORMATS)}")
     for name in options:
         if name not in _OPTIONS[file_format]:
             known = ", ".join(_OPTIONS[file_format]) or "none"
