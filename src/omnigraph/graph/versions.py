@@ -155,7 +155,7 @@ class Versions(Handle):
 
         Raises TagExists, InvalidTagName, UnknownReference and OpenedReadOnly.
         """
-        named = self._reference(self._branch if commit is None else commit)
+        named = self._reference(commit)
         return history.create_tag(self._storage, name, named.commit_id, actor_id=self._actor, force=force)
 
     def tags(self) -> list[Tag]:
@@ -205,7 +205,7 @@ class Versions(Handle):
         from omnigraph.history.diff import change_filter, diff_snapshots
 
         wanted = change_filter(kinds=kinds, types=types, ops=ops)
-        ends = [self._snapshot_of(end) for end in (before, self._branch if after is None else after)]
+        ends = [self._snapshot_of(end) for end in (before, after)]
         return diff_snapshots(self._storage, ends[0], ends[1], wanted)
 
     def entity_at(self, type_name: str, entity_id: str, at: str) -> PastEntity | None:
@@ -253,18 +253,18 @@ class Versions(Handle):
             since=since,
             before=before,
         )
-        head = self._reference(self._branch if at is None else at).commit
+        head = self._reference(at).commit
         return list(history.log_entries(self._storage, head, wanted, full=full, limit=limit))
 
     def entity_log(self, type_name: str, entity_id: str, at: str | None = None) -> list[EntityLogEntry]:
-        """Every change of one entity, newest first, across merges: who made it, when, and what it was before and after.
+        """The changes of one entity since it was inserted, newest first, across merges: who, when, before and after.
 
         >>> [entry.change.op for entry in graph.entity_log("Person", "Ada")]
         ['insert']
 
         Raises UnknownReference, TypeNotFound and HistoricalVersionReclaimed.
         """
-        head = self._reference(self._branch if at is None else at).commit
+        head = self._reference(at).commit
         return list(history.entity_changes(self._storage, type_name, entity_id, head))
 
     def blame(self, type_name: str, entity_id: str, at: str | None = None) -> tuple[PropertyBlame, ...]:
@@ -275,13 +275,14 @@ class Versions(Handle):
 
         Raises UnknownReference, TypeNotFound and HistoricalVersionReclaimed.
         """
-        head = self._reference(self._branch if at is None else at).commit
+        head = self._reference(at).commit
         return history.blame(self._storage, type_name, entity_id, head)
 
     # --- parts --------------------------------------------------------------------------------------------
 
-    def _reference(self, text: str) -> Reference:
-        return history.resolve(self._storage, text, self._branch)
+    def _reference(self, text: str | None) -> Reference:
+        """What a text names; None is the head of this handle's branch, whatever the branch is called."""
+        return history.resolve(self._storage, f"branch:{self._branch}" if text is None else text, self._branch)
 
-    def _snapshot_of(self, text: str) -> Snapshot:
+    def _snapshot_of(self, text: str | None) -> Snapshot:
         return history.snapshot_at(self._storage, self._reference(text).commit)
