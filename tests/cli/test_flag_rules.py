@@ -18,15 +18,29 @@ load           | yes    -       yes   yes   yes yes
 branch create  | yes    -       yes   yes   yes yes
 branch delete  | yes    -       yes   yes   yes yes
 branch list    | yes    -       yes   yes   -   yes
+branch merge   | yes    -       yes   yes   yes yes
+branch diff    | yes    -       yes   yes   -   yes
+merge          | yes    -       yes   yes   yes yes
+diff           | yes    -       yes   yes   -   yes
+restore        | yes    -       yes   yes   yes yes
+revert         | yes    -       yes   yes   yes yes
+tag create     | yes    -       yes   yes   yes yes
+tag list       | yes    -       yes   yes   -   yes
+tag delete     | yes    -       yes   yes   yes yes
 snapshot       | yes    -       yes   yes   -   yes
 export         | yes    -       yes   yes   -   yes
 commit list    | yes    -       yes   yes   -   yes
 commit show    | yes    -       yes   yes   -   yes
+commit changes | yes    -       yes   yes   -   yes
+log            | yes    -       yes   yes   -   yes
+changes poll   | yes    -       yes   yes   -   yes
+changes baseline | yes  -       yes   yes   -   yes
 schema show    | yes    -       yes   yes   -   yes
 schema plan    | -      -       -     yes   -   yes
 optimize       | -      yes     yes   yes   -   yes
 indexes        | yes    -       yes   yes   -   yes
 verify         | -      yes     yes   yes   -   yes
+recoveries     | -      yes     yes   yes   -   yes
 lint           | -      yes     yes   yes   -   yes
 init           | -      -       -     -     -   -
 format         | -      -       -     -     -   -
@@ -59,6 +73,7 @@ def test_table_has_every_command() -> None:
         ("lint", "server", ("`lint`", "--cluster <dir> --graph <id>")),
         ("version", "profile", ("`version`", "local", "--profile", "does not address a graph")),
         ("branch list", "as", ("`branch`", "data", "--as", "does not apply")),
+        ("changes poll", "as", ("`changes poll`", "data", "--as", "does not apply")),
         ("commit show", "cluster", ("`commit`", "data", "--cluster", "does not apply")),
     ],
 )
