@@ -9,6 +9,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 PAGES = ("README.md", *sorted(f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md")))
 _BLOCK = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_CONTINUED = re.compile(r"^\$ (?:.*\\\n)+", re.MULTILINE)
+"""The first lines of a command that goes on; in the output a `\\` at the end of a line has no meaning."""
 ANYTHING = "…"
 """In the printed output: whatever differs from run to run, such as the id of a commit."""
 
@@ -61,8 +63,9 @@ def prose_of(page: str) -> str:
 
 def commands_of(block: Block) -> list[Command]:
     """Lines that begin with `$ ` are commands and the others are output; without any `$ ` each line is a command."""
-    lines = block.text.replace("\\\n", "").splitlines()
-    if not any(line.startswith("$ ") for line in lines):
+    is_session = re.search(r"^\$ ", block.text, re.MULTILINE) is not None
+    lines = _CONTINUED.sub(_joined, block.text).splitlines() if is_session else _joined(block.text).splitlines()
+    if not is_session:
         return [Command(line, ()) for line in lines if line.strip()]
     commands: list[Command] = []
     for line in lines:
@@ -72,6 +75,10 @@ def commands_of(block: Block) -> list[Command]:
             last = commands.pop()
             commands.append(Command(last.text, (*last.printed, line.rstrip())))
     return commands
+
+
+def _joined(lines: str | re.Match[str]) -> str:
+    return (lines if isinstance(lines, str) else lines[0]).replace("\\\n", "")
 
 
 def matches(shown: str, printed: str) -> bool:
