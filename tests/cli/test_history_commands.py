@@ -298,6 +298,8 @@ def test_tag_names_a_commit_wherever_one_is_asked_for(
     assert document("tag list")["tags"] == [made]
     head = born(1900)
     assert document("diff release-1 main --stat")["stats"]["updates"] == 1
+    text = 'query one() { match { $a: Author { slug: "lem" } } return { $a.born as born } }'
+    assert document(f"query -e '{text}' --snapshot release-1")["rows"] == [{"born": 1921}]
     taken = omnigraph("tag create release-1 --store lib.omni --json")
     assert (taken.exit_code, json.loads(taken.stdout)["error"]["code"]) == (1, "tag_exists")
     assert document("tag create release-1 --force")["commit_id"] == head

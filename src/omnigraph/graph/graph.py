@@ -222,7 +222,7 @@ class Graph(Merging, ChangeFeed, Maintenance):
         return self._reader.explain(lambda: self.schema, read, analyze=analyze)
 
     def at(self, commit: str) -> PinnedGraph:
-        """The graph as it was right after a commit, for any number of reads.
+        """The graph as it was right after a commit, for any number of reads. A tag, a branch or a time names one, too.
 
         >>> before = graph.snapshot().commit_id
         >>> graph.mutate('query add() { insert Person { name: "Alan" } }').affected_nodes
@@ -230,11 +230,11 @@ class Graph(Merging, ChangeFeed, Maintenance):
         >>> len(graph.at(before).query("query all() { match { $p: Person } return { $p.name } }"))
         2
 
-        Raises CommitNotFound.
+        Raises CommitNotFound and UnknownReference.
         """
         from omnigraph.graph.pinned import PinnedGraph
 
-        return PinnedGraph(self, self.commit(commit).commit_id)
+        return PinnedGraph(self, self._reference(commit).commit_id)
 
     @property
     def _reader(self) -> Reader:

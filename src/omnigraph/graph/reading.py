@@ -100,7 +100,7 @@ class Reader:
     def _snapshot(self, read: Read) -> tuple[Snapshot, str | None]:
         """The snapshot to read, and the requested commit, if any."""
         if read.commit is not None:
-            commit = history.find_commit(self._storage, read.commit, read.branch)
+            commit = history.resolve(self._storage, read.commit, read.branch).commit
             return history.snapshot_at(self._storage, commit), commit.commit_id
         if read.as_of is not None:
             commit = history.commit_as_of(self._storage, read.branch, moment_text(read.as_of))

@@ -61,7 +61,7 @@ class RevertConflicts(MergeConflicts):
     @property
     def hint(self) -> str | None:
         if any(each.is_row_conflict for each in self.conflicts):
-            return "decide with on_conflict='ours' or 'theirs', or with resolve= for single entities"
+            return "pass on_conflict (--on-conflict) ours or theirs, or decide single entities with resolve (--resolve)"
         return f"change '{self.target}' so that it follows its schema without these rows, then revert again"
 
 

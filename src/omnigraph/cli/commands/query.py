@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 )
 @source_options
 @click.option("--branch", metavar="BRANCH", help="The branch to read.  [default: main]")
-@click.option("--snapshot", metavar="COMMIT", help="Read the graph as it was right after this commit.")
+@click.option("--snapshot", metavar="REF", help="Read the graph as it was right after this commit, or at this tag.")
 @click.option("--as-of", metavar="TIME", help="Read the branch as it was at this time, such as 2026-01-31T12:00:00Z.")
 @click.option(
     "--timeout", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="End a query that takes longer."
