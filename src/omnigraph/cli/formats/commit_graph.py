@@ -1,11 +1,4 @@
-r"""The graph of commits in characters, as people know it from Git: a star for a commit, a lane for each line of work.
-
-*   a merge
-|\
-| * a commit of the merged branch
-|/
-* where both began
-"""
+"""The graph of commits in characters, as people know it from Git: a star for a commit, a lane for each line of work."""
 
 from __future__ import annotations
 
@@ -16,7 +9,7 @@ Commit = tuple[str, Sequence[str], str]
 
 
 def commit_graph_lines(commits: Iterable[Commit]) -> Iterator[str]:
-    """The text of every commit behind its place in the graph, and lines that join the lanes."""
+    """The text of every commit behind its place in the graph, and lines that part and join the lanes."""
     lanes: list[str] = []
     """The commit that each lane leads to."""
     for commit_id, parents, text in commits:
