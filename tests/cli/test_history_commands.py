@@ -500,7 +500,7 @@ def test_details_of_branches_say_how_far_they_are_from_main(omnigraph: Any, docu
         (None, 0, 0),
     ]
     shown = omnigraph("branch list --details --store lib.omni").stdout.splitlines()
-    assert [line.split(" | ")[0].strip() for line in shown] == ["name", "-----+----" + shown[1][10:], "b", "main"]
+    assert [line.split()[0] for line in shown if "+" not in line] == ["name", "b", "main"]
 
 
 def test_branch_with_a_tag_is_not_deleted(omnigraph: Any, document: Document) -> None:
