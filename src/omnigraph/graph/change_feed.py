@@ -42,7 +42,6 @@ class ChangeFeed(Versions):
         Raises ChangeCursorRejected, ChangeFeedGap if files that are needed were removed, ChangeSchemaBoundary, and
         BranchNotFound.
         """
-        from omnigraph.history.diff import change_filter
         from omnigraph.history.feed import changes
 
         return changes(
@@ -51,7 +50,7 @@ class ChangeFeed(Versions):
             start=start,
             cursor=cursor,
             page_token=page_token,
-            wanted=change_filter(kinds=kinds, types=types, ops=ops),
+            wanted=self._change_filter(kinds, types, ops),
             limits=limits,
         )
 
@@ -73,10 +72,9 @@ class ChangeFeed(Versions):
 
         Raises UnknownReference, CommitNotFound, CommitHasNoParent, ChangeSchemaBoundary and ChangeFeedGap.
         """
-        from omnigraph.history.diff import change_filter
         from omnigraph.history.feed import commit_changes
 
-        wanted = change_filter(kinds=kinds, types=types, ops=ops)
+        wanted = self._change_filter(kinds, types, ops)
         named = self._reference(commit).commit
         return commit_changes(self._storage, named, wanted=wanted, page_token=page_token, limits=limits)
 
@@ -99,8 +97,7 @@ class ChangeFeed(Versions):
 
         Raises BadRequest for a file that cannot be written, and BranchNotFound.
         """
-        from omnigraph.history.diff import change_filter
         from omnigraph.history.feed import install_baseline
 
-        wanted = change_filter(kinds=kinds, types=types, ops=ops)
+        wanted = self._change_filter(kinds, types, ops)
         return install_baseline(self._storage, self.schema.catalog, path, self._named(branch), wanted=wanted)

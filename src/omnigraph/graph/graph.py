@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from omnigraph.graph.change_feed import ChangeFeed
+from omnigraph.graph.choices import require_choice
 from omnigraph.graph.maintenance import Maintenance
 from omnigraph.graph.merging import Merging
 from omnigraph.graph.schema_text import compile_schema_text
@@ -78,6 +79,7 @@ class Graph(Merging, ChangeFeed, Maintenance):
 
         Raises CompileError for a schema that is not valid, and AlreadyInitialized if there is a graph at this address.
         """
+        require_choice("durability", durability, ("full", "os"))
         compiled = compile_schema_text(schema, schema_file)
         storage = open_storage(uri, durability=durability)
         create_graph(storage, compiled, force=force)
@@ -101,6 +103,7 @@ class Graph(Merging, ChangeFeed, Maintenance):
 
         Raises GraphNotFound, BranchNotFound, and FormatTooOld or FormatTooNew for a graph of another format version.
         """
+        require_choice("durability", durability, ("full", "os"))
         storage = open_storage(uri, durability=durability, read_only=read_only)
         main = storage.manifest.load(MAIN)  # the version stamp is checked before anything else
         if not read_only:
@@ -299,7 +302,7 @@ class Graph(Merging, ChangeFeed, Maintenance):
         match_edges: Literal["endpoints"] | None = None,
         on_error: Literal["fail", "skip"] = "fail",
         max_errors: int = 100,
-        reject_file: Path | None = None,
+        reject_file: str | Path | None = None,
         dry_run: bool = False,
         if_commit: str | None = None,
         idempotency_key: str | None = None,
@@ -331,6 +334,11 @@ class Graph(Merging, ChangeFeed, Maintenance):
         """
         from omnigraph.pipeline.load import Load, SourceFormat, load
 
+        require_choice("mode", mode, ("append", "merge", "overwrite"))
+        require_choice("on_error", on_error, ("fail", "skip"))
+        require_choice("engine", engine, ("auto", "local", "spark"))
+        if match_edges is not None:
+            require_choice("match_edges", match_edges, ("endpoints",))
         request = Load(
             source=source,
             mode=mode,
@@ -340,7 +348,7 @@ class Graph(Merging, ChangeFeed, Maintenance):
             match_edges=match_edges,
             on_error=on_error,
             max_errors=max_errors,
-            reject_file=reject_file,
+            reject_file=None if reject_file is None else Path(reject_file),
             dry_run=dry_run,
             actor_id=self._actor,
             message=message,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from omnigraph import history
 from omnigraph.graph.arguments import moment_text
+from omnigraph.graph.choices import require_choice
 from omnigraph.history import Snapshot
 from omnigraph.language.query import bind_params, compile_call
 from omnigraph.model.errors import BadRequest, Corrupt, HistoricalVersionReclaimed, Json
@@ -52,6 +53,7 @@ class Read:
         return QueryOptions(mode=self.mode, limits=limits, cancellation=self.cancellation, use_index=self.use_index)
 
     def __post_init__(self) -> None:
+        require_choice("mode", self.mode, ("auto", "indexed", "csr"))
         if self.commit is not None and self.as_of is not None:
             raise BadRequest("pass commit or as_of, not both", "a commit already says which state is read")
 

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Literal, Self
 from omnigraph import history
 from omnigraph.graph.handle import Handle
 from omnigraph.history import Snapshot
-from omnigraph.model.errors import Conflict
+from omnigraph.model.errors import Conflict, TypeNotFound
 from omnigraph.model.identifiers import MAIN, normalize_branch
 from omnigraph.storage.manifest import GraphCommit
 
 if TYPE_CHECKING:
     from omnigraph.history import BranchDetails, EntityLogEntry, LogEntry, PastEntity, PropertyBlame, Reference, Tag
-    from omnigraph.history.diff import Diff
+    from omnigraph.history.diff import ChangeFilter, Diff
 
 
 class Versions(Handle):
@@ -200,11 +200,12 @@ class Versions(Handle):
         >>> [(change.op, change.id) for change in graph.diff("main", "draft")]
         [('insert', 'Alan')]
 
-        Raises UnknownReference, BadRequest for an unknown kind or operation, and HistoricalVersionReclaimed.
+        Raises UnknownReference, TypeNotFound, BadRequest for an unknown kind or operation, and
+        HistoricalVersionReclaimed.
         """
-        from omnigraph.history.diff import change_filter, diff_snapshots
+        from omnigraph.history.diff import diff_snapshots
 
-        wanted = change_filter(kinds=kinds, types=types, ops=ops)
+        wanted = self._change_filter(kinds, types, ops)
         ends = [self._snapshot_of(end) for end in (before, after)]
         return diff_snapshots(self._storage, ends[0], ends[1], wanted)
 
@@ -279,6 +280,20 @@ class Versions(Handle):
         return history.blame(self._storage, type_name, entity_id, head)
 
     # --- parts --------------------------------------------------------------------------------------------
+
+    def _change_filter(
+        self, kinds: Iterable[str] | None, types: Iterable[str] | None, ops: Iterable[str] | None = None
+    ) -> ChangeFilter:
+        """A filter of changes; a type that the schema does not have is an error, not an empty answer."""
+        from omnigraph.history.diff import change_filter
+        from omnigraph.language import did_you_mean
+
+        wanted = change_filter(kinds=kinds, types=types, ops=ops)
+        known = [entity.name for entity in self.schema.catalog.entities]
+        for name in sorted(wanted.types or ()):
+            if name not in known:
+                raise TypeNotFound(name, did_you_mean(name, known))
+        return wanted
 
     def _reference(self, text: str | None) -> Reference:
         """What a text names; None is the head of this handle's branch, whatever the branch is called."""

@@ -244,9 +244,14 @@ class TypeNotFound(NotFound):
     """No node or edge type of this name."""
 
     type_name: str
+    remedy: str | None = None
 
     def sentence(self) -> str:
         return f"type '{self.type_name}' not found"
+
+    @property
+    def hint(self) -> str | None:
+        return self.remedy
 
 
 class SchemaContractMissing(NotFound):

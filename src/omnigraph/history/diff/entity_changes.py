@@ -73,7 +73,7 @@ def change_filter(
     """A filter from what a caller wrote; a word that is neither a kind nor an operation is refused."""
     return ChangeFilter(
         None if kinds is None else frozenset(_known("kind", kinds, _KINDS)),
-        None if types is None else frozenset(types),
+        None if types is None else frozenset([types] if isinstance(types, str) else types),
         None if ops is None else frozenset(_known("operation", ops, {name: name for name in _NAMES.values()})),
     )
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from omnigraph.language import did_you_mean
 from omnigraph.language.schema import Catalog
+from omnigraph.model.errors import BadRequest
 from omnigraph.pipeline.load.spark_sources import DataFrameSource
-from omnigraph.write.intake.tabular import BatchReader, InvalidMapping, bind, read_mappings
+from omnigraph.write.intake.tabular import FORMATS, BatchReader, InvalidMapping, bind, read_mappings
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -41,4 +43,11 @@ def read_frame(spark: SparkSession, spark_format: str, paths: Sequence[str], opt
             first = first.unionByName(each)
         return first
     reader = spark.read.format(spark_format).options(**options)
-    return reader.load(list(paths)) if paths else reader.load()
+    try:
+        return reader.load(list(paths)) if paths else reader.load()
+    except Exception as error:
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise BadRequest(
+            f"Spark cannot read the format '{spark_format}': {reason}",
+            did_you_mean(spark_format, ("jsonl", *FORMATS)) or "name a format that this Spark session knows",
+        ) from error
