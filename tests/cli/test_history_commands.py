@@ -240,6 +240,15 @@ def test_json_of_a_diff_is_what_the_graph_returns_byte_for_byte(omnigraph: Any, 
     assert omnigraph("diff main --store lib.omni --json").stdout == _pretty(nothing)
 
 
+def test_diff_shows_days_and_times_as_people_write_them(omnigraph: Any, tmp_path: Path) -> None:
+    graph = og.init(tmp_path / "dates.omni", schema="node Event { name: String @key  on: Date?  at: DateTime? }")
+    draft = graph.create_branch("draft")
+    add = 'query add($d: Date, $t: DateTime) { insert Event { name: "first", on: $d, at: $t } }'
+    draft.mutate(add, d="1972-03-02", t="1972-03-02T08:30:00Z")
+    shown = omnigraph(f"diff main draft --store {tmp_path}/dates.omni").stdout.splitlines()
+    assert shown[1:] == ["    at    1972-03-02T08:30:00.000Z", "    name  first", "    on    1972-03-02"]
+
+
 def test_diff_of_equal_states_says_so(omnigraph: Any, document: Document) -> None:
     assert omnigraph("diff main --store lib.omni").stdout == "no differences\n"
     assert omnigraph("diff main --stat --store lib.omni").stdout == "no differences\n"

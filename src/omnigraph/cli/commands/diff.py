@@ -13,6 +13,7 @@ from omnigraph.cli.session import Session
 
 if TYPE_CHECKING:
     from omnigraph.history.diff import Diff
+    from omnigraph.language.schema import Catalog
     from omnigraph.model.errors import Json
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -57,7 +58,7 @@ def _diff(
         if session.json:
             lines = _stat_document(difference) if stat else _document(difference)
         else:
-            lines = _stat(difference) if stat else _lines(difference)
+            lines = _stat(difference) if stat else _lines(difference, graph.schema.catalog)
         for line in lines:
             session.output.write(line)
 
@@ -92,11 +93,11 @@ def _stat(difference: Diff) -> Iterator[str]:
     return stat_lines(difference.stats.to_json())
 
 
-def _lines(difference: Diff) -> Iterator[str]:
-    from omnigraph.cli.formats import diff_lines
+def _lines(difference: Diff, catalog: Catalog) -> Iterator[str]:
+    from omnigraph.cli.formats import diff_lines, with_dates
 
     shown = False
-    for line in diff_lines(change.to_json() for change in difference):
+    for line in diff_lines(with_dates(change.to_json(), catalog) for change in difference):
         shown = True
         yield line
     if not shown:

@@ -107,7 +107,7 @@ def _drawn(entries: Iterable[LogEntry]) -> Iterator[str]:
 
 def _show_entity(session: Session, graph: Graph, at: str, entity: tuple[str, str], filters: dict[str, Any]) -> None:
     """The commits that changed an entity, each with its change, also those that merges brought."""
-    from omnigraph.cli.formats import property_lines
+    from omnigraph.cli.formats import property_lines, with_dates
 
     entries = graph.log(at, full=True, entity=entity, **filters)
     changes = {each.commit.commit_id: each.to_json() for each in graph.entity_log(*entity, at)}
@@ -118,7 +118,7 @@ def _show_entity(session: Session, graph: Graph, at: str, entity: tuple[str, str
         added = {name: change[name] for name in ("op", "before", "after", "merged_by") if name in change}
         documents.append({**entry.to_json(), **added})
         lines.append(_line(entry))
-        lines += [f"    {line}" for line in property_lines(change)]
+        lines += [f"    {line}" for line in property_lines(with_dates(change, graph.schema.catalog))]
     session.output.show({"commits": documents}, lines or [f"{entity[0]} '{entity[1]}' never existed"])
 
 

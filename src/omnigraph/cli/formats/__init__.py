@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from omnigraph.cli.formats.choice import chosen_format as chosen_format
     from omnigraph.cli.formats.commit_graph import commit_graph_lines as commit_graph_lines
     from omnigraph.cli.formats.conflicts import conflict_lines as conflict_lines
+    from omnigraph.cli.formats.dates import with_dates as with_dates
     from omnigraph.cli.formats.result import TableStyle as TableStyle
     from omnigraph.cli.formats.result import result_lines as result_lines
     from omnigraph.cli.formats.result import view_of as view_of
@@ -28,6 +29,7 @@ else:
         __name__,
         {
             "change_blocks": ("block_lines", "property_lines"),
+            "dates": ("with_dates",),
             "changes": ("diff_lines", "printable", "stat_lines", "totals"),
             "choice": ("ResultFormat", "chosen_format"),
             "commit_graph": ("commit_graph_lines",),
