@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from omnigraph.graph.versions import Versions
 
 if TYPE_CHECKING:
-    from omnigraph.merge import MergeResult, OnConflict, Resolve, RestoreResult, RevertResult
+    from omnigraph.merge import MergeEdges, MergeResult, OnConflict, Resolve, RestoreResult, RevertResult
 
 
 class Merging(Versions):
@@ -22,7 +22,7 @@ class Merging(Versions):
         dry_run: bool = False,
         on_conflict: OnConflict | None = None,
         resolve: Resolve | None = None,
-        merge_edges: Literal["keep", "converge"] = "keep",
+        merge_edges: MergeEdges = "keep",
         delete_branch: bool = False,
     ) -> MergeResult:
         """Brings what `source` changed into another branch (default: this handle's) as one commit with two parents.

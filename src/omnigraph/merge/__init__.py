@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from omnigraph.merge.bases import NoCommonHistory as NoCommonHistory
     from omnigraph.merge.conflicts import MergeConflict as MergeConflict
     from omnigraph.merge.conflicts import MergeConflicts as MergeConflicts
+    from omnigraph.merge.converge import MergeEdges as MergeEdges
     from omnigraph.merge.plan import MergeOptions as MergeOptions
     from omnigraph.merge.plan import MergePlan as MergePlan
     from omnigraph.merge.plan import plan_merge as plan_merge
@@ -42,6 +43,7 @@ else:
                 "MergeConflict",
                 "MergeConflicts",
             ),
+            "converge": ("MergeEdges",),
             "plan": (
                 "MergeOptions",
                 "MergePlan",

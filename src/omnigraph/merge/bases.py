@@ -7,7 +7,7 @@ there. Where two of them disagree about an entity nobody can say what it was, an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import field
 from typing import Literal
 
@@ -94,19 +94,21 @@ class BaseFinder:
 
     def base(self, bases: tuple[str, ...], source: str, target: str) -> MergeBase | None:
         """The base that these ancestors stand for; None when there is none at all."""
-        if not bases:
+        first = self._of_one(bases[0], source, target) if bases else None
+        if first is None:
             return None
-        first = self._of_one(bases[0], source, target)
-        if first is None or len(bases) == 1:
-            return first
         overrides = _Overrides(first)
         for other_id in bases[1:]:
-            self._add_changes(overrides, first, bases[0], other_id)
+            self._add_changes(overrides, first, bases[0], self._of_one(other_id, source, target), other_id)
+        for gone in (each for each in bases if self._snapshot(each) is None):
+            self._add_later_changes(overrides, gone, head=target, other=source)
+            self._add_later_changes(overrides, gone, head=source, other=target)
         return MergeBase(bases, first.snapshot, overrides.by_type(), self.note())
 
-    def _add_changes(self, overrides: _Overrides, first: MergeBase, first_id: str, other_id: str) -> None:
+    def _add_changes(
+        self, overrides: _Overrides, first: MergeBase, first_id: str, other: MergeBase | None, other_id: str
+    ) -> None:
         """What merging another ancestor into the first one would change."""
-        other = self._of_one(other_id, first_id, other_id)
         below = self.base(self._commits.graph.merge_bases(other_id, first_id), other_id, first_id)
         if other is None or below is None:
             return
@@ -115,7 +117,7 @@ class BaseFinder:
             overrides.add(key, conflicting, None)
         for key, found in other.overrides.items():
             for each in found:
-                overrides.add(key, each.ids, None)
+                overrides.add(key, each.ids, each.snapshot)
 
     def _of_one(self, commit_id: str, source: str, target: str) -> MergeBase | None:
         """The base of one ancestor: its snapshot, or what is left of it when its branch is gone."""
@@ -178,6 +180,32 @@ class BaseFinder:
             overrides.add(key, changed, trusted, agreed=True)
         return after
 
+    def _add_later_changes(self, overrides: _Overrides, gone: str, *, head: str, other: str) -> None:
+        """What a head changed after it took a commit in, and the other side still has as it was then: its base is that.
+
+        Otherwise an entity that came with the vanished commit by other ways than a merge of it would look new, and what
+        one side has removed or changed since would be undone.
+        """
+        entry = self._entry(head, gone)
+        then = None if entry is None else self._snapshot(entry)
+        now, beside = self._snapshot(head), self._snapshot(other)
+        if then is None or now is None or beside is None:
+            return
+        start = MergeBase((), then)
+        differing = {key: set(ids.to_pylist()) for key, ids, _ in self._changed_ids(beside, then, start)}
+        for key, changed, _ in self._changed_ids(now, then, start):
+            settled = [each for each in changed.to_pylist() if each not in differing.get(key, ())]
+            overrides.settle(key, settled, then)
+
+    def _entry(self, head: str, commit_id: str) -> str | None:
+        """The first commit of a line of history that contains another commit."""
+        graph, current = self._commits.graph, head
+        while True:
+            parent = next(iter(graph.parents(current)), None)
+            if parent is None or not graph.is_ancestor(commit_id, parent):
+                return current if current != commit_id else None
+            current = parent
+
     def note(self) -> str | None:
         """What could not be found out, if it may be the reason of a conflict."""
         if not self._commits.unknown:
@@ -207,6 +235,10 @@ class _Overrides:
                 places[entity_id] = where
             elif not agreed or entity_id in doubted or where is None:
                 places[entity_id] = None
+
+    def settle(self, key: TableKey, ids: Iterable[str], where: Snapshot) -> None:
+        """Names the place of entities for certain."""
+        self._places.setdefault(key, {}).update(dict.fromkeys(ids, where))
 
     def doubt(self, key: TableKey, ids: pa.Array) -> None:
         """Says that two places disagree about these entities."""

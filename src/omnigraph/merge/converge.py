@@ -13,6 +13,7 @@ from typing import Literal, get_args
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from omnigraph.history.diff import Op, TableSide, rows_differ, table_changes
 from omnigraph.language.schema import Catalog
@@ -45,17 +46,24 @@ def without_twins(writes: list[RowWrites], sides: Sides) -> list[RowWrites]:
     source, target = sides.source, sides.target
     if source is None or target is None or not writes:
         return writes
-    added = _added_by_target(sides.base, target)
+    added = _added_by_target(sides.base, target, _new_ids(sides.base, source))
     return [_unpaired(each, source, target, added) if added else each for each in writes]
 
 
 Added = dict[str, list[pa.Table]]
 
 
-def _added_by_target(base: TableSide | None, target: TableSide) -> Added:
+def _new_ids(base: TableSide | None, source: TableSide) -> pa.Array:
+    """What the source has too is the same edge, and the twin of none."""
+    none: pa.Array = pa.array([], pa.string())
+    return pa.concat_arrays([none, *(rows.ids.filter(rows.ops == Op.INSERT) for rows in table_changes(base, source))])
+
+
+def _added_by_target(base: TableSide | None, target: TableSide, shared: pa.Array) -> Added:
     found: Added = defaultdict(list)
     for rows in table_changes(base, target):
         new = rows.after.filter(pa.array(rows.ops == Op.INSERT))
+        new = new.filter(pc.invert(pc.is_in(new["id"], value_set=shared)))
         for place, text in enumerate(_texts(target, new)):
             found[text].append(new.slice(place, 1))
     return found

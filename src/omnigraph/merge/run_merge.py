@@ -25,6 +25,7 @@ from omnigraph.model.errors import (
     BadRequest,
     BranchNotFound,
     BranchReplaced,
+    Conflict,
     Corrupt,
     HistoricalVersionReclaimed,
     Json,
@@ -81,8 +82,14 @@ def merge(storage: GraphStorage, schema: Callable[[], AcceptedSchema], request: 
 
 def delete_source(storage: GraphStorage, result: MergeResult) -> MergeResult:
     """Deletes the branch that was merged. A refusal leaves the merge as it is, and is told in the result."""
+
+    def still_merged(loaded: LoadedManifest) -> None:
+        head = loaded.state.head
+        if head is None or head.commit_id != result.source_commit_id:
+            raise Conflict(f"branch '{result.source}' was written while it was merged", "merge it again")
+
     try:
-        delete_branch(storage, result.source)
+        delete_branch(storage, result.source, only_if=still_merged)
     except OmniGraphError as error:
         return replace(result, branch_deleted=False, branch_delete_error=sentence_of(error))
     return replace(result, branch_deleted=True)
