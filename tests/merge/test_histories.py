@@ -203,6 +203,9 @@ def test_a_commit_that_another_program_deleted_is_named_with_the_conflict(tmp_pa
     set_age(graph, "s", "a", 2)
     fresh = Graph.open(graph.uri, durability="os")
     result = merged(fresh, "s", "t", dry_run=True)
+    assert result.conflicts_total == 0, "the target still has what both took from the deleted branch"
+    set_age(graph, "t", "a", 3)
+    result = merged(fresh, "s", "t", dry_run=True)
     assert result.conflicts_total == 1
     with pytest.raises(MergeConflicts, match=f"Commit {gone} is not known any more"):
         merged(fresh, "s", "t")
