@@ -178,3 +178,18 @@ def test_the_first_entries_cost_no_look_at_the_rest(graph: Graph, monkeypatch: p
     monkeypatch.setattr(TableHistory, "commit_at", counted)
     assert len(log(graph, type_name="Person", limit=2)) == 2
     assert len(looked) <= 4
+
+
+def test_a_page_may_end_with_a_commit_of_a_deleted_branch(tmp_path: Path) -> None:
+    graph = Graph.init(str(tmp_path / "deleted"), "node P { name: String @key }\n", durability="os")
+    add = "query q($n: String) { insert P { name: $n } }"
+    draft = graph.create_branch("draft")
+    for name in "ab":
+        draft.mutate(add, n=name)
+    graph.mutate(add, n="c")
+    graph.merge("draft", delete_branch=True)
+    whole = [entry.commit_id for entry in graph.log(full=True)]
+    paged: list[str] = []
+    while page := graph.log(full=True, limit=1, before=paged[-1] if paged else None):
+        paged += [entry.commit_id for entry in page]
+    assert paged == whole

@@ -137,10 +137,20 @@ def _resolved(storage: GraphStorage, head: GraphCommit, wanted: LogFilter) -> Lo
     """The filter with commit ids where names of branches and tags stood. Times stay."""
     branch = head.branch or MAIN
     ends = [
-        text if text is None or is_moment(text) else resolve(storage, text, branch).commit_id
+        text if text is None or is_moment(text) else _commit_id(storage, text, branch)
         for text in (wanted.since, wanted.before)
     ]
     return replace(wanted, since=ends[0], before=ends[1])
+
+
+def _commit_id(storage: GraphStorage, text: str, branch: str) -> str:
+    """A log shows commits of deleted branches too, so these may be named."""
+    try:
+        return resolve(storage, text, branch).commit_id
+    except CommitNotFound:
+        if find_kept_commit(storage, text) is None:
+            raise
+        return text
 
 
 class _Log:
