@@ -171,3 +171,23 @@ def test_a_side_or_a_kind_that_does_not_exist_is_refused(graph: Graph) -> None:
         merged(graph, "feature", on_conflict="mine")
     with pytest.raises(BadRequest, match="cannot decide 'orphan_edge'"):
         merged(graph, "feature", on_conflict={"orphan_edge": "ours"})
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"on_conflict": 5},
+        {"on_conflict": ["ours"]},
+        {"resolve": 5},
+        {"resolve": lambda _: 5},
+        {"resolve": lambda _: []},
+        {"merge_edges": None},
+        {"resolve": [{"entity_kind": "node", "type_name": "Person", "entity_id": "Alice", "from": 5}]},
+    ],
+    ids=["number", "list", "no list", "answer is a number", "answer is a list", "no policy", "end is a number"],
+)
+def test_a_decision_of_a_wrong_kind_is_refused_and_changes_nothing(graph: Graph, options: dict[str, Any]) -> None:
+    before = head(graph)
+    with pytest.raises(BadRequest):
+        graph.merge("feature", **options)
+    assert head(graph) == before

@@ -28,6 +28,8 @@ MergeEdges = EdgePolicy | Mapping[str, EdgePolicy]
 
 def check_merge_edges(merge_edges: MergeEdges, catalog: Catalog) -> None:
     """Refuses a word that is no policy, and an edge type that does not exist."""
+    if not isinstance(merge_edges, str | Mapping):
+        raise BadRequest(f"merge_edges cannot be {merge_edges!r}", "use 'keep' or 'converge'")
     policies = {"": merge_edges} if isinstance(merge_edges, str) else dict(merge_edges)
     for name, policy in policies.items():
         if policy not in get_args(EdgePolicy):

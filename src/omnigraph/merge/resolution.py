@@ -52,6 +52,8 @@ Entity = tuple[TableKey, str]
 def read_resolutions(listed: Iterable[Mapping[str, Any]]) -> dict[Entity, Resolution]:
     """A list as it stands in a resolution file; an entity that is named twice is refused."""
     found: dict[Entity, Resolution] = {}
+    if not isinstance(listed, Iterable):
+        raise InvalidResolution(f"{listed!r} is neither a list of resolutions nor a function")
     for number, members in enumerate(listed, start=1):
         if not isinstance(members, Mapping):
             raise InvalidResolution(f"entry {number} is not an object")
@@ -66,6 +68,8 @@ def read_resolution(members: Mapping[str, Any] | str, where: str) -> Resolution:
     """One resolution; a bare word is what to take."""
     if isinstance(members, str):
         return Resolution(take=_take(members, where))
+    if not isinstance(members, Mapping):
+        raise InvalidResolution(f"{where} is not an object and not a word")
     if unknown := sorted(set(members) - _MEMBERS):
         raise InvalidResolution(f"{where} has an unknown member '{unknown[0]}'")
     take, properties = members.get("take"), members.get("properties")
@@ -77,6 +81,8 @@ def read_resolution(members: Mapping[str, Any] | str, where: str) -> Resolution:
         return Resolution(take=_take(take, where))
     if properties is not None and not isinstance(properties, Mapping):
         raise InvalidResolution(f"{where}: 'properties' is not an object")
+    if any(end is not None and not isinstance(end, str) for end in ends):
+        raise InvalidResolution(f"{where}: 'from' and 'to' are ids of nodes, as text")
     return Resolution(None, properties or {}, *ends)
 
 
@@ -84,6 +90,10 @@ def check_on_conflict(on_conflict: OnConflict | None) -> dict[RowConflictKind, S
     """The side to take for each kind of row conflict that the caller decided."""
     if on_conflict is None:
         return {}
+    if not isinstance(on_conflict, str | Mapping):
+        raise BadRequest(
+            f"on_conflict cannot be {on_conflict!r}", "use 'ours' or 'theirs', or one of them for each kind"
+        )
     by_kind = dict.fromkeys(ROW_CONFLICTS, on_conflict) if isinstance(on_conflict, str) else dict(on_conflict)
     for kind, side in by_kind.items():
         if kind not in ROW_CONFLICTS:
