@@ -20,7 +20,7 @@ from omnigraph.language.schema import Catalog, EdgeType, NodeType
 from omnigraph.merge.bases import ChangedIds, MergeBase
 from omnigraph.merge.conflicts import CONFLICTS_MAX, MergeConflict, rule_conflict
 from omnigraph.merge.converge import MergeEdges, check_merge_edges, converges, without_twins
-from omnigraph.merge.resolution import OnConflict, Resolve
+from omnigraph.merge.resolution import OnConflict, Resolve, check_on_conflict
 from omnigraph.merge.resolve_rows import Resolver
 from omnigraph.merge.row_writes import RowWrites, checked_rows, joined_writes
 from omnigraph.merge.table_merge import DecidedRows, OtherBase, Sides, merge_table
@@ -42,6 +42,9 @@ class MergeOptions:
     on_conflict: OnConflict | None = None
     resolve: Resolve | None = None
     merge_edges: MergeEdges = "keep"
+
+    def __post_init__(self) -> None:
+        check_on_conflict(self.on_conflict)
 
 
 @dataclass(frozen=True, slots=True)
