@@ -78,7 +78,7 @@ def _chosen(catalog: Catalog, types: Sequence[str] | None) -> list[NodeType | Ed
     known = {entity.name for entity in entities}
     for name in types:
         if name not in known:
-            raise UnknownType(name, _nearest(name, known))
+            raise UnknownType(name, nearest=_nearest(name, known))
     return [entity for entity in entities if entity.name in types]
 
 
