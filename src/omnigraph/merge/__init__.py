@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from omnigraph.merge.run_merge import Merge as Merge
     from omnigraph.merge.run_merge import delete_source as delete_source
     from omnigraph.merge.run_merge import merge as merge
+    from omnigraph.merge.undo import UndoResult as UndoResult
 else:
     __getattr__, __dir__ = late_names(
         __name__,
@@ -73,5 +74,6 @@ else:
                 "RevertResult",
                 "revert_commits",
             ),
+            "undo": ("UndoResult",),
         },
     )

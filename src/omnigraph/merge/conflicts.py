@@ -82,11 +82,18 @@ class MergeConflicts(Conflict):
     note: str | None = field(default=None)
 
     def sentence(self) -> str:
+        note = f". {self.note}" if self.note else ""
+        return f"merging '{self.source}' into '{self.target}' has {self.counted()}: {self.first_ones()}{note}"
+
+    def counted(self) -> str:
+        """`1 conflict`, `2 conflicts`"""
+        return "1 conflict" if self.total == 1 else f"{self.total} conflicts"
+
+    def first_ones(self) -> str:
+        """The first conflicts in words, and how many more there are."""
         shown = [f"{each.type_name}: {each.message}" for each in self.conflicts[:SHOWN_IN_SENTENCE]]
         more = f" (and {self.total - len(shown)} more)" if self.total > len(shown) else ""
-        count = "1 conflict" if self.total == 1 else f"{self.total} conflicts"
-        note = f". {self.note}" if self.note else ""
-        return f"merging '{self.source}' into '{self.target}' has {count}: {'; '.join(shown)}{more}{note}"
+        return f"{'; '.join(shown)}{more}"
 
     @property
     def hint(self) -> str | None:

@@ -9,24 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from html import escape
 
 import pyarrow as pa
 
 from omnigraph.history import UPKEEP_KINDS, KnownCommits, Snapshot, find_commit, resolve, snapshot_at, snapshot_of
-from omnigraph.history.diff import DiffStats, compared_tables
+from omnigraph.history.diff import compared_tables
 from omnigraph.merge.bases import MergeBase
-from omnigraph.merge.conflicts import SHOWN_IN_SENTENCE, MergeConflict, MergeConflicts
+from omnigraph.merge.conflicts import MergeConflicts
 from omnigraph.merge.lifted_rows import plan_from_past
 from omnigraph.merge.plan import MergeOptions, MergePlan
-from omnigraph.merge.run_merge import staged_work
+from omnigraph.merge.undo import Undo, Undoing, UndoResult, carry_out
 from omnigraph.model.errors import BadRequest, Json
 from omnigraph.model.identifiers import MAIN, normalize_branch
 from omnigraph.model.late_dataclass import dataclass
 from omnigraph.storage import AcceptedSchema, GraphStorage
 from omnigraph.storage.manifest import GraphCommit
-from omnigraph.write import ChangeSet
-from omnigraph.write.commit import Prepared, WriteBase, WriteRequest, write
+from omnigraph.write.commit import WriteBase
 
 RANGE_MARK = ".."
 
@@ -53,10 +51,7 @@ class RevertConflicts(MergeConflicts):
     """
 
     def sentence(self) -> str:
-        shown = [f"{each.type_name}: {each.message}" for each in self.conflicts[:SHOWN_IN_SENTENCE]]
-        more = f" (and {self.total - len(shown)} more)" if self.total > len(shown) else ""
-        count = "1 conflict" if self.total == 1 else f"{self.total} conflicts"
-        return f"reverting {self.source} on '{self.target}' has {count}: {'; '.join(shown)}{more}"
+        return f"reverting {self.source} on '{self.target}' has {self.counted()}: {self.first_ones()}"
 
     @property
     def hint(self) -> str | None:
@@ -66,57 +61,27 @@ class RevertConflicts(MergeConflicts):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Revert:
+class Revert(Undo):
     """A revert as a caller asks for it: `what` is a commit, or `A..B` for what came after A up to B."""
 
     what: str
-    branch: str = MAIN
     mainline: int | None = None
     """For a merge: the parent, 1 or 2, whose state is to come back."""
-    actor_id: str | None = None
-    message: str | None = None
-    if_commit: str | None = None
-    dry_run: bool = False
     options: MergeOptions = MergeOptions()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RevertResult:
+class RevertResult(UndoResult):
     """What a revert did. `commit` is None when there was nothing left to take back, or nothing was to be done."""
 
-    branch: str
     reverted: tuple[str, ...]
     """The ids of the commits, newest first."""
-    actor_id: str | None
-    stats: DiffStats
-    """What changed on the branch."""
-    commit: GraphCommit | None = None
-    dry_run: bool = False
-    conflicts: tuple[MergeConflict, ...] = ()
-    """Only in a dry run: otherwise they are raised."""
-    conflicts_total: int = 0
-    resolved: int = 0
 
-    @property
-    def commit_id(self) -> str | None:
-        return self.commit.commit_id if self.commit is not None else None
+    def undone(self) -> dict[str, Json]:
+        return {"reverted": list(self.reverted)}
 
-    def to_json(self) -> dict[str, Json]:
-        return {
-            "branch": self.branch,
-            "reverted": list(self.reverted),
-            "actor_id": self.actor_id,
-            "commit": self.commit_id,
-            "stats": self.stats.to_json(),
-            "conflicts": [each.to_json() for each in self.conflicts],
-            "conflicts_total": self.conflicts_total,
-            "dry_run": self.dry_run,
-        }
-
-    def _repr_html_(self) -> str:
-        counts = f"{self.stats.inserts} inserts, {self.stats.updates} updates, {self.stats.deletes} deletes"
-        conflicts = f", {self.conflicts_total} conflicts" if self.conflicts_total else ""
-        return f"<p><b>{escape(self.branch)}</b>: {len(self.reverted)} reverted, {counts}{conflicts}</p>"
+    def done(self) -> str:
+        return f"without {self.reverted[0]}" if len(self.reverted) == 1 else f"without {len(self.reverted)} commits"
 
 
 def revert_commits(storage: GraphStorage, schema: Callable[[], AcceptedSchema], request: Revert) -> RevertResult:
@@ -126,42 +91,16 @@ def revert_commits(storage: GraphStorage, schema: Callable[[], AcceptedSchema], 
     """
     request = replace(request, branch=normalize_branch(request.branch))
     span = _span(storage, request)
-    if request.dry_run:
-        base = WriteBase(request.branch, storage.manifest.load(request.branch), schema())
-        return _result(request, span, _plan(storage, span, base, request.options), None)
-    plans: list[MergePlan] = []
-
-    def prepare(base: WriteBase) -> Prepared:
-        plan = _plan(storage, span, base, request.options)
-        if plan.conflicts_total:
-            raise RevertConflicts(request.what, request.branch, plan.conflicts, plan.conflicts_total)
-        plans.append(plan)
-        return Prepared(ChangeSet(works=tuple(staged_work(storage, base.schema.catalog, each) for each in plan.tables)))
-
-    receipt = write(storage, _write_request(request, span, prepare), schema)
-    return _result(request, span, plans[-1], receipt.commit)
-
-
-def _write_request(request: Revert, span: _Span, prepare: Callable[[WriteBase], Prepared]) -> WriteRequest:
-    return WriteRequest(
-        branch=request.branch,
+    work = Undoing(
         kind="revert",
-        writer_kind="Mutation",
-        prepare=prepare,
-        actor_id=request.actor_id,
-        message=request.message,
-        if_commit=request.if_commit,
-        prepares_again=True,  # on another head it means the same: what these commits did goes
+        request=request,
+        named=request.what,
+        plan=lambda base: _plan(storage, span, base, request.options),
+        refusal=RevertConflicts,
         extra={"reverted": list(span.reverted)},
+        prepares_again=True,  # on another head it means the same: what these commits did goes
     )
-
-
-def _plan(storage: GraphStorage, span: _Span, base: WriteBase, options: MergeOptions) -> MergePlan:
-    merge_base = MergeBase((span.reverted[0],), span.after)
-    return plan_from_past(storage, span.before, snapshot_of(base.loaded), merge_base, base.schema.catalog, options)
-
-
-def _result(request: Revert, span: _Span, plan: MergePlan, commit: GraphCommit | None) -> RevertResult:
+    plan, commit = carry_out(storage, schema, work)
     return RevertResult(
         branch=request.branch,
         reverted=span.reverted,
@@ -173,6 +112,11 @@ def _result(request: Revert, span: _Span, plan: MergePlan, commit: GraphCommit |
         conflicts_total=plan.conflicts_total,
         resolved=plan.resolved,
     )
+
+
+def _plan(storage: GraphStorage, span: _Span, base: WriteBase, options: MergeOptions) -> MergePlan:
+    merge_base = MergeBase((span.reverted[0],), span.after)
+    return plan_from_past(storage, span.before, snapshot_of(base.loaded), merge_base, base.schema.catalog, options)
 
 
 # --- what is to be reverted -------------------------------------------------------------------------------

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from omnigraph.cli.conflict_report import dry_run_lines, fail_dry_run, show_conflicts_of
 from omnigraph.cli.frame import OmniCommand, json_option, uri_option
 from omnigraph.cli.inputs import on_conflict_option, read_resolutions, resolve_option, undo_options, word_or_pairs
 from omnigraph.cli.session import Session
+from omnigraph.cli.undoing import Words, undo
 
 if TYPE_CHECKING:
-    from omnigraph.merge import RevertResult
+    from omnigraph.merge import UndoResult
 
 
 @click.command("revert", cls=OmniCommand, example="omnigraph revert 01J9Z8Q5W3V7C2B4N6M8K0H1G3 --store lib.omni")
@@ -47,37 +46,25 @@ def command(
     WHAT is a commit, or A..B for everything after A up to B. Changes that came later stay. Where they touch the same
     entities it is a conflict: nothing is changed and the exit code is 5, unless --on-conflict or --resolve decides it.
     """
-    from omnigraph.model.errors import OmniGraphError
-
     options: dict[str, Any] = {
         "on_conflict": word_or_pairs("--on-conflict", on_conflict),
         "resolve": None if resolve is None else read_resolutions(resolve),
     }
     options |= {"mainline": mainline, "message": message, "if_commit": if_commit, "dry_run": dry_run}
-    target = session.target(uri)
-    if not dry_run:
-        target.announce("revert")
-    try:
-        with target.open_for_reading() if dry_run else target.open_for_writing() as graph:
-            result = graph.branch(branch).revert(what, **options)
-    except OmniGraphError as error:
-        show_conflicts_of(error, session)
-        raise
-    happened = "nothing was changed" if result.commit is None else f"the revert is done, as commit {result.commit_id}"
-    session.output.show_receipt(result.to_json(), _lines(result, what), happened)
-    if result.conflicts_total:
-        fail_dry_run(session, f"reverting {what} on '{result.branch}'", result.conflicts_total)
+    undo(
+        session,
+        uri,
+        branch=branch,
+        dry_run=dry_run,
+        command="revert",
+        carry_out=lambda graph: graph.revert(what, **options),
+        words=lambda result: _words(result, what),
+    )
 
 
-def _lines(result: RevertResult, what: str) -> Iterator[str]:
-    from omnigraph.cli.formats import totals
-
-    yield from dry_run_lines(result)
-    if result.conflicts_total:
-        return
-    if not result.stats.total:
-        yield f"nothing of {what} is left to revert on {result.branch}"
-        return
-    verb = "would revert" if result.dry_run else "reverted"
-    commit = "" if result.commit is None else f" as commit {result.commit_id}"
-    yield f"{verb} {what} on {result.branch}{commit}: {totals(result.stats.to_json())}"
+def _words(result: UndoResult, what: str) -> Words:
+    return Words(
+        doing=f"reverting {what} on '{result.branch}'",
+        done=(f"would revert {what} on {result.branch}", f"reverted {what} on {result.branch}"),
+        nothing=f"nothing of {what} is left to revert on {result.branch}",
+    )
