@@ -10,10 +10,12 @@ from hypothesis import strategies as st
 
 from merge.merging import change, edge, head, make, merged, node, put
 from omnigraph.graph import Graph
-from omnigraph.history import EntityLogEntry, blame, entity_changes, table_history
+from omnigraph.history import EntityLogEntry, Snapshot, blame, entity_changes, entity_log, table_history
 from omnigraph.history.commits import find_commit, snapshot_at
-from omnigraph.history.diff import diff_snapshots
+from omnigraph.history.diff import TableSide, diff_snapshots
 from omnigraph.model.errors import TypeNotFound
+from omnigraph.storage import GraphStorage
+from omnigraph.storage.manifest import TablePin
 from omnigraph.storage.tables.table import Table
 
 
@@ -172,6 +174,10 @@ def test_a_conflict_that_was_decided_otherwise_is_shown_as_the_merge(graph: Grap
 
 # --- what it costs ----------------------------------------------------------------------------------------
 
+INSERT = "insert Person {{ name: 'P{0}' }}"
+UPDATE = "update Person set {{ age: {0} }} where name = 'Bob'"
+REMOVE = 'delete Person where name = "Dan"'
+
 
 def test_versions_that_did_not_touch_the_entity_are_not_read(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(12):
@@ -187,6 +193,26 @@ def test_versions_that_did_not_touch_the_entity_are_not_read(graph: Graph, monke
     monkeypatch.setattr(Table, "read", counted)
     assert len(log(graph, "Alice")) == 2
     assert len(reads) == 3
+
+
+@pytest.mark.parametrize("statement", [INSERT, UPDATE])
+def test_versions_that_removed_nothing_are_not_asked_for_an_entity_that_is_missing(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch, statement: str
+) -> None:
+    """What 24 commits leave to look at: the ends, and the way to each of those that removed a row."""
+    for number in range(24):
+        change(graph, statement.format(number).replace("'", '"') if number != 20 else REMOVE)
+    opened: set[int] = set()
+    side = entity_log.TableSide
+
+    def counted(storage: GraphStorage, pin: TablePin, snapshot: Snapshot) -> TableSide:
+        opened.add(pin.version)
+        return side(storage, pin, snapshot)
+
+    monkeypatch.setattr(entity_log, "TableSide", counted)
+    assert log(graph, "Nobody") == []
+    assert len(opened) <= 12, "the ends, and five pairs on the way to one version of 25"
+    assert [entry.change.op for entry in log(graph, "Dan")] == ["delete", "insert"]
 
 
 def test_commits_are_found_also_where_versions_do_not_name_them(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:

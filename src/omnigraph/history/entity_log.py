@@ -1,7 +1,7 @@
 """The log of one entity: who changed which property when, across merges. Start at `entity_changes`; `blame` sums it up.
 
 A row knows the version of its table that last wrote it. So the log jumps from change to change, with one point read
-each, and skips the versions between them. For an entity that is missing, versions are compared one after the other.
+each, and skips the versions between them. A missing entity is searched for among the versions that removed rows.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from omnigraph.model.identifiers import MAIN, TableKey
 from omnigraph.model.late_dataclass import dataclass
 from omnigraph.storage import Compare, GraphStorage
 from omnigraph.storage.manifest import GraphCommit, LoadedManifest
-from omnigraph.storage.tables import fragment_states, scan_fragments
+from omnigraph.storage.tables import fragment_states, rows_given, scan_fragments
 
 WRITTEN_AT = "_row_last_updated_at_version"
 SCAN_ROWS_MAX = 16_384
@@ -119,6 +119,26 @@ class _Seen:
     written_at: int
 
 
+class _RowsGiven:
+    """How many rows a table was given up to each of its versions, read when it is asked for."""
+
+    def __init__(self, storage: GraphStorage, history: TableHistory) -> None:
+        self._storage = storage
+        self._history = history
+        self._known: dict[int, int | None] = {}
+
+    def may_have_lost(self, first: int, last: int) -> bool:
+        """Whether the versions after one place up to another may have removed a row."""
+        before, after = self._at(first), self._at(last)
+        pins = self._history.pins
+        return before is None or after is None or after - before != pins[last].row_count - pins[first].row_count
+
+    def _at(self, place: int) -> int | None:
+        if place not in self._known:
+            self._known[place] = rows_given(self._storage.tables.open(self._history.pins[place]))
+        return self._known[place]
+
+
 class _Log:
     """Reads the log of one entity."""
 
@@ -176,13 +196,21 @@ class _Log:
         return _Seen(image, int(found[WRITTEN_AT][0].as_py()))
 
     def _last_place(self, history: TableHistory, missing: int, snapshot: Snapshot) -> int:
-        """The newest place before `missing` that has the entity; -1 when there is none."""
-        newer: TableSide | None = None
-        for place in range(missing, -1, -1):
-            older = TableSide(self._storage, history.pins[place], snapshot)
-            if newer is not None and self._vanished(older, newer):
-                return place
-            newer = older
+        """The newest place before `missing` that has the entity; -1 when there is none.
+
+        It went with a version that removed rows. Spans of versions that removed none are passed over whole, so the
+        cost follows the removals: of thousands of inserts and updates, two versions are looked at.
+        """
+        spans, given = [(0, missing)], _RowsGiven(self._storage, history)
+        while spans:
+            first, last = spans.pop()
+            if first >= last or not given.may_have_lost(first, last):
+                continue
+            if last - first > 1:
+                middle = (first + last) // 2
+                spans += [(first, middle), (middle, last)]  # the newer one is next
+            elif self._vanished(*(TableSide(self._storage, history.pins[each], snapshot) for each in (first, last))):
+                return first
         return -1
 
     def _vanished(self, older: TableSide, newer: TableSide) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -29,6 +30,7 @@ from omnigraph.storage.tables import (
     stage_upsert,
 )
 from omnigraph.storage.tables.fragment_messages import NotAManifest, fragment_messages
+from omnigraph.storage.tables.fragments import rows_given
 from support.processes.writers import PERSON, SCHEMA
 
 Image = tuple[int | None, str]
@@ -237,6 +239,27 @@ def test_fragments_known_by_their_bytes_are_those_that_lance_tells(steps: list[S
             assert [[name for name, _ in state.files] for state in states] == [
                 [file.path for file in fragment.metadata.files] for fragment in told
             ]
+        for before, after in itertools.combinations(history.states, 2):
+            came, grown = rows_came(before, after), after.count() - before.count()
+            assert came >= grown
+            if came == grown:  # then nothing that any version between them had is missing
+                assert row_ids(before) <= row_ids(after)
+                assert ids_between(history, before, after) <= set(after.read(["id"])["id"].to_pylist())
+
+
+def rows_came(before: Table, after: Table) -> int:
+    counts = rows_given(before), rows_given(after)
+    assert None not in counts
+    return (counts[1] or 0) - (counts[0] or 0)
+
+
+def row_ids(table: Table) -> set[int]:
+    return set(table.read(["_rowid"])["_rowid"].to_pylist())
+
+
+def ids_between(history: History, before: Table, after: Table) -> set[str]:
+    states = history.states[history.states.index(before) : history.states.index(after)]
+    return {each for table in states for each in table.read(["id"])["id"].to_pylist()}
 
 
 @pytest.mark.parametrize("data", [b"\x12\x05abc", b"\x0b", b"\x12", b"\x80"], ids=["cut", "group", "no-length", "tag"])

@@ -22,12 +22,16 @@ if TYPE_CHECKING:
     from omnigraph.storage.tables.fragments import FragmentState as FragmentState
     from omnigraph.storage.tables.fragments import changed_rows as changed_rows
     from omnigraph.storage.tables.fragments import fragment_states as fragment_states
+    from omnigraph.storage.tables.fragments import rows_given as rows_given
     from omnigraph.storage.tables.fragments import scan_fragments as scan_fragments
     from omnigraph.storage.tables.hashing import Hashes as Hashes
     from omnigraph.storage.tables.hashing import text_hash as text_hash
     from omnigraph.storage.tables.hashing import text_hashes as text_hashes
     from omnigraph.storage.tables.key_map import key_maps as key_maps
     from omnigraph.storage.tables.lineages import Lineages as Lineages
+    from omnigraph.storage.tables.old_versions import OldVersions as OldVersions
+    from omnigraph.storage.tables.old_versions import Removal as Removal
+    from omnigraph.storage.tables.old_versions import VersionOnDisk as VersionOnDisk
     from omnigraph.storage.tables.patches import row_addresses as row_addresses
     from omnigraph.storage.tables.patches import stage_patch as stage_patch
     from omnigraph.storage.tables.row_changes import CandidateRows as CandidateRows
@@ -86,6 +90,7 @@ else:
                 "FragmentState",
                 "changed_rows",
                 "fragment_states",
+                "rows_given",
                 "scan_fragments",
             ),
             "hashing": (
@@ -95,6 +100,11 @@ else:
             ),
             "key_map": ("key_maps",),
             "lineages": ("Lineages",),
+            "old_versions": (
+                "OldVersions",
+                "Removal",
+                "VersionOnDisk",
+            ),
             "patches": (
                 "row_addresses",
                 "stage_patch",

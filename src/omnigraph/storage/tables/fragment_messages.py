@@ -10,6 +10,8 @@ _FRAGMENT = 2 << 3 | 2
 """The tag of `fragments` in Lance's manifest: field 2, with a length."""
 _NUMBER = 1 << 3
 """The tag of `id` in a fragment: field 1, a number; left out when it is 0."""
+_ROWS_EVER = 14 << 3
+"""The tag of `next_row_id` in a manifest: field 14, a number; left out when it is 0."""
 _FIXED = {1: 8, 5: 4}
 
 
@@ -19,8 +21,18 @@ class NotAManifest(Exception):
 
 def fragment_messages(manifest: bytes) -> list[bytes]:
     """The fragments of a serialized manifest in their order."""
+    return _cut(manifest)[0]
+
+
+def rows_ever(manifest: bytes) -> int:
+    """How many rows the table was given since it was made: row ids are counted up and never given twice."""
+    return _cut(manifest)[1]
+
+
+def _cut(manifest: bytes) -> tuple[list[bytes], int]:
+    """What this module knows of a manifest, in one pass: it may list ten thousand fragments."""
     found: list[bytes] = []
-    place, end = 0, len(manifest)
+    place, end, rows = 0, len(manifest), 0
     try:
         while place < end:
             tag, place = _varint(manifest, place)
@@ -31,14 +43,16 @@ def fragment_messages(manifest: bytes) -> list[bytes]:
                     found.append(manifest[place : place + length])
                 place += length
             elif kind == 0:
-                _, place = _varint(manifest, place)
+                number, place = _varint(manifest, place)
+                if tag == _ROWS_EVER:
+                    rows = number
             else:
                 place += _FIXED[kind]
     except (IndexError, KeyError) as error:
         raise NotAManifest(f"byte {place}") from error
     if place != end:
         raise NotAManifest(f"it ends at byte {end}, a field at {place}")
-    return found
+    return found, rows
 
 
 def fragment_number(message: bytes) -> int:

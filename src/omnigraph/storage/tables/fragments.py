@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from omnigraph.model.late_dataclass import dataclass
 from omnigraph.storage.lance import translated
-from omnigraph.storage.tables.fragment_messages import NotAManifest, fragment_messages, fragment_number
+from omnigraph.storage.tables.fragment_messages import NotAManifest, fragment_messages, fragment_number, rows_ever
 from omnigraph.storage.tables.table import Table
 
 RowIds = npt.NDArray[np.uint64]
@@ -80,6 +80,19 @@ def fragment_states(table: Table) -> tuple[FragmentState, ...]:
             fragment = table.handle.get_fragment(fragment_number(messages[place]))
             found[place] = _met.meet(keys[place], _state(fragment))
     return tuple(state for state in found if state is not None)
+
+
+def rows_given(table: Table) -> int | None:
+    """How many rows this table, or the one that it was forked from, was given since it was made; None: nobody knows.
+
+    A row that is written again keeps its row id. So between two versions of one line of history as many rows went as
+    were given and did not make the table larger.
+    """
+    with translated(table.uri):
+        try:
+            return rows_ever(bytes(table.handle._ds.serialized_manifest()))
+        except NotAManifest:
+            return None
 
 
 def _state(fragment: Any) -> FragmentState:
