@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import field
+
 from omnigraph.model.errors import OpenedReadOnly
 from omnigraph.model.late_dataclass import dataclass
+from omnigraph.storage.external import BlobBases
 from omnigraph.storage.files import Durability
 from omnigraph.storage.lance import Handles, VersionFiles, new_session
 from omnigraph.storage.leases import Leases
 from omnigraph.storage.manifest import ManifestStore
 from omnigraph.storage.objects import ObjectStore, open_store
 from omnigraph.storage.root import Address, Root, parse_root
-from omnigraph.storage.tables import Lineages, TableCommits, Tables
+from omnigraph.storage.tables import Lineages, OldVersions, TableCommits, Tables
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,17 +29,22 @@ class GraphStorage:
     tables: Tables
     table_commits: TableCommits
     lineages: Lineages
+    old_versions: OldVersions
     leases: Leases
+    blob_bases: BlobBases = field(default_factory=BlobBases)
+    """The external blobs that writes of this handle may name."""
 
     def require_writable(self) -> None:
         if self.read_only:
             raise OpenedReadOnly(f"graph '{self.root.uri}' was opened read-only")
 
 
-def open_storage(uri: Address, *, durability: Durability = "full", read_only: bool = False) -> GraphStorage:
+def open_storage(
+    uri: Address, *, durability: Durability = "full", read_only: bool = False, blob_bases: BlobBases | None = None
+) -> GraphStorage:
     """The storage that an address names."""
     root = parse_root(uri)
-    return _assembled(root, durability, read_only, Handles(root))
+    return _assembled(root, durability, read_only, Handles(root), blob_bases)
 
 
 def reading(root: Root) -> GraphStorage:
@@ -50,7 +58,9 @@ def from_disk(storage: GraphStorage) -> GraphStorage:
     return _assembled(storage.root, storage.durability, True, Handles(storage.root, lambda: fresh))
 
 
-def _assembled(root: Root, durability: Durability, read_only: bool, handles: Handles) -> GraphStorage:
+def _assembled(
+    root: Root, durability: Durability, read_only: bool, handles: Handles, blob_bases: BlobBases | None = None
+) -> GraphStorage:
     objects = open_store(root, durable=durability == "full")
     versions = VersionFiles(root, objects)
     manifest = ManifestStore(root, objects, handles, versions, durability)
@@ -65,5 +75,7 @@ def _assembled(root: Root, durability: Durability, read_only: bool, handles: Han
         tables=tables,
         table_commits=TableCommits(root, handles, tables, durability),
         lineages=Lineages(root, objects, handles, durability),
+        old_versions=OldVersions(root, objects, handles),
         leases=Leases(root, objects),
+        blob_bases=blob_bases or BlobBases(),
     )

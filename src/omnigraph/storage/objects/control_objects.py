@@ -5,6 +5,7 @@ Every path is relative to the graph root. A reader sees the old object or the ne
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from omnigraph.model.errors import ConditionalPutsUnsupported
@@ -19,6 +20,16 @@ class StoredObject:
 
     data: bytes
     etag: str
+
+
+@dataclass(frozen=True, slots=True)
+class ListedFile:
+    """A file of a folder, as a listing shows it."""
+
+    name: str
+    size: int
+    modified_at: float
+    """Seconds since the epoch, by the clock of the store."""
 
 
 class ObjectStore(Protocol):
@@ -51,11 +62,21 @@ class ObjectStore(Protocol):
     def list_names(self, folder: str) -> list[str]:
         """The names of the objects directly in a folder, sorted; a missing folder is empty."""
 
+    def list_files(self, folder: str) -> list[ListedFile]:
+        """The files directly in a folder, of whatever size; a missing folder is empty."""
+
+    def now(self) -> float:
+        """The time by the clock of the store: what a file that is written now is dated with."""
+
     def has_any(self, folder: str) -> bool:
         """True when anything lies below this folder."""
 
     def delete(self, path: str, *, lasting: bool = True) -> None:
         """Removes the object; a missing one is already removed. Unless `lasting`, a power cut may bring it back."""
+
+    def delete_files(self, paths: Sequence[str], *, lasting: bool, folders: Sequence[str] = ()) -> None:
+        """Removes files of whatever size; missing ones are already removed. Unless `lasting`, a power cut may bring
+        some back. Where there are folders, those that are named go too, if they are empty then."""
 
     def delete_tree(self, folder: str) -> None:
         """Removes everything below a folder."""

@@ -6,13 +6,13 @@ import errno
 import hashlib
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 from omnigraph.model.errors import OmniGraphError, StorageReadOnly, Unreachable
 from omnigraph.model.identifiers import new_ulid
 from omnigraph.storage.files import FileLock, sync_folder
-from omnigraph.storage.objects.control_objects import StoredObject
+from omnigraph.storage.objects.control_objects import ListedFile, StoredObject
 
 _READ_ONLY = {errno.EACCES, errno.EPERM, errno.EROFS}
 
@@ -90,6 +90,20 @@ class LocalObjects:
         except OSError as error:
             raise storage_error(error, self._at(folder)) from error
 
+    def list_files(self, folder: str) -> list[ListedFile]:
+        try:
+            with os.scandir(self._at(folder)) as entries:
+                return [_listed(entry) for entry in entries if entry.is_file()]
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        except OSError as error:
+            raise storage_error(error, self._at(folder)) from error
+
+    def now(self) -> float:
+        """Of the file system, which need not be that of this machine."""
+        with self._complete_temp("now", b"") as temp:
+            return os.stat(temp).st_mtime
+
     def has_any(self, folder: str) -> bool:
         try:
             with os.scandir(self._at(folder)) as entries:
@@ -108,6 +122,16 @@ class LocalObjects:
             raise storage_error(error, self._at(path)) from error
         if lasting:
             self._settle(path)
+
+    def delete_files(self, paths: Sequence[str], *, lasting: bool, folders: Sequence[str] = ()) -> None:
+        for path in paths:
+            self.delete(path, lasting=False)
+        for folder in folders:
+            with suppress(OSError):
+                os.rmdir(self._at(folder))  # only if it is empty
+        if lasting and self._durable:
+            for folder in sorted({os.path.dirname(path) for path in paths}):
+                sync_folder(self._at(folder), self._root)
 
     def delete_tree(self, folder: str) -> None:
         try:
@@ -172,6 +196,11 @@ class LocalObjects:
     def _settle(self, path: str) -> None:
         if self._durable:
             sync_folder(os.path.dirname(self._at(path)), self._root)
+
+
+def _listed(entry: os.DirEntry[str]) -> ListedFile:
+    found = entry.stat()
+    return ListedFile(entry.name, found.st_size, found.st_mtime)
 
 
 def _etag(data: bytes) -> str:

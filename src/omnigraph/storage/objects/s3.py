@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
+from functools import lru_cache
 from typing import Any
 
 import obstore
@@ -18,7 +19,8 @@ from obstore.exceptions import (
 from obstore.store import S3Store
 
 from omnigraph.model.errors import StorageReadOnly, Unreachable
-from omnigraph.storage.objects.control_objects import StoredObject, probe_conditional_puts
+from omnigraph.model.identifiers import new_ulid
+from omnigraph.storage.objects.control_objects import ListedFile, StoredObject, probe_conditional_puts
 from omnigraph.storage.root import S3_CONNECT_TIMEOUT_S, S3_REQUEST_TIMEOUT_S, S3_RETRIES_MAX, S3_RETRY_TIMEOUT_S, Root
 
 _LANCE_ONLY = {"allow_http", "connect_timeout", "timeout", "client_max_retries", "client_retry_timeout"}
@@ -87,6 +89,23 @@ class S3Objects:
             found = obstore.list_with_delimiter(self._store, folder)
             return sorted(str(item["path"]).rpartition("/")[2] for item in found["objects"])
 
+    def list_files(self, folder: str) -> list[ListedFile]:
+        with self._errors(folder):
+            found = obstore.list_with_delimiter(self._store, folder)["objects"]
+            return [
+                ListedFile(str(each["path"]).rpartition("/")[2], int(each["size"]), each["last_modified"].timestamp())
+                for each in found
+            ]
+
+    def now(self) -> float:
+        path = f"__clock_{new_ulid()}"
+        with self._errors(path):
+            obstore.put(self._store, path, b"", use_multipart=False)
+            try:
+                return float(obstore.head(self._store, path)["last_modified"].timestamp())
+            finally:
+                obstore.delete(self._store, path)
+
     def has_any(self, folder: str) -> bool:
         with self._errors(folder):
             return any(len(page) > 0 for page in obstore.list(self._store, folder, chunk_size=1))
@@ -97,6 +116,10 @@ class S3Objects:
                 obstore.delete(self._store, path)
             except FileNotFoundError:
                 return
+
+    def delete_files(self, paths: Sequence[str], *, lasting: bool, folders: Sequence[str] = ()) -> None:
+        with self._errors(paths[0] if paths else ""):
+            obstore.delete(self._store, list(paths))
 
     def delete_tree(self, folder: str) -> None:
         with self._errors(folder):
@@ -117,11 +140,21 @@ class S3Objects:
             raise Unreachable(f"the store of '{self._uri}' failed: {_brief(error)}", hint) from error
 
 
+def bucket_store(root: Root) -> S3Store:
+    """A connection to the whole bucket of a root, for objects that are none of the graph's."""
+    return _bucket_store(root.bucket, tuple(sorted(root.options.items())))
+
+
+@lru_cache(maxsize=16)
+def _bucket_store(bucket: str, options: tuple[tuple[str, str], ...]) -> S3Store:
+    return _connect(Root(f"s3://{bucket}", "s3", dict(options)))
+
+
 def _connect(root: Root) -> S3Store:
     config: Any = {name: value for name, value in root.options.items() if name not in _LANCE_ONLY}
     return S3Store(
         root.bucket,
-        prefix=root.prefix,
+        prefix=root.prefix or None,
         config=config,
         client_options={
             "allow_http": root.options.get("allow_http") == "true",
