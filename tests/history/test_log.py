@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -139,6 +140,54 @@ def test_a_type_filter_knows_the_branches_that_were_merged(graph: Graph) -> None
     merge_id = merged(graph, "draft").commit_id
     assert log(graph, full=True, type_name="Knows") == [merge_id, edge, log(graph)[-2]]
     assert log(graph, type_name="Knows") == [merge_id, log(graph)[-2]]
+
+
+def test_a_type_filter_knows_the_commits_of_deleted_branches(graph: Graph) -> None:
+    draft = graph.create_branch("draft")
+    change(graph, 'insert Knows { from: "Alice", to: "Dan" }', "draft")
+    edge = head(graph, "draft")
+    for number in range(3):
+        change(graph, f'insert Person {{ name: "P{number}", age: 1 }}', "draft")
+    people = head(graph, "draft")
+    draft.optimize()
+    upkeep = head(graph, "draft")
+    merge_id = merged(graph, "draft").commit_id
+    graph.delete_branch("draft")
+    loaded = log(graph)[-2]
+    assert upkeep != people
+    assert upkeep in log(graph, full=True)
+    assert log(graph, full=True, type_name="Knows") == [merge_id, edge, loaded]
+    assert log(graph, full=True, type_name="node:Person")[:2] == [merge_id, people]
+    assert len(log(graph, full=True, type_name="Person")) == 5
+    assert log(graph, type_name="Knows") == [merge_id, loaded]
+
+
+def test_a_kept_commit_that_does_not_say_which_types_it_changed_is_shown_for_each(graph: Graph) -> None:
+    graph.create_branch("draft")
+    change(graph, 'insert Knows { from: "Alice", to: "Dan" }', "draft")
+    edge = head(graph, "draft")
+    merged(graph, "draft")
+    graph.delete_branch("draft")
+    path = Path(graph.uri) / "__history" / f"{edge}.json"
+    members = json.loads(path.read_text())
+    assert members.pop("types") == ["edge:Knows"]
+    path.write_text(json.dumps(members))
+    assert edge in log(Graph.open(graph.uri), full=True, type_name="Person")
+
+
+def test_a_branch_whose_files_are_damaged_can_be_deleted_and_its_commits_are_kept(graph: Graph) -> None:
+    graph.create_branch("draft")
+    change(graph, 'insert Person { name: "Eve" }', "draft")
+    eve = head(graph, "draft")
+    change(graph, 'insert Person { name: "Frank" }', "draft")
+    merged(graph, "draft")
+    pin = next(pin for pin in graph.snapshot("draft").tables if pin.lineage == "draft")
+    for file in (Path(graph.uri) / pin.path / "_versions").glob("*.manifest"):
+        file.unlink()
+    other = Graph.open(graph.uri)
+    other.delete_branch("draft")
+    assert other.branches() == ["main"]
+    assert eve in log(other, full=True, type_name="Person")
 
 
 def test_commits_are_filtered_by_the_entity_that_they_changed(graph: Graph) -> None:

@@ -7,13 +7,17 @@ way from there to the merge base. So its own commits are kept first. Other imple
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Mapping
 from dataclasses import field
 
-from omnigraph.model.errors import Corrupt, Json
+from omnigraph.history.changed_types import types_by_commit
+from omnigraph.model.errors import Corrupt, HistoricalVersionReclaimed, Json
 from omnigraph.model.late_dataclass import dataclass
 from omnigraph.storage import GraphStorage
 from omnigraph.storage.manifest import LoadedManifest
+
+_log = logging.getLogger("omnigraph.history")
 
 FOLDER = "__history"
 VERSION = 1
@@ -30,10 +34,13 @@ class KeptCommit:
     actor_id: str | None = None
     py: Mapping[str, Json] = field(default_factory=dict, hash=False)
     """What this implementation adds to a commit: its kind, its message."""
+    types: frozenset[str] | None = None
+    """The keys of the types whose entities it changed; None when it does not say."""
 
 
 def keep_commits(storage: GraphStorage, loaded: LoadedManifest) -> None:
     """Keeps the own commits of a branch that is about to be deleted. Keeping one twice changes nothing."""
+    types = _types(storage, loaded)
     for commit in loaded.state.commits.values():
         if commit.branch == loaded.branch:
             members = {
@@ -45,9 +52,19 @@ def keep_commits(storage: GraphStorage, loaded: LoadedManifest) -> None:
                 "actor_id": commit.actor_id,
                 "created_at": commit.created_at,
                 "py": dict(commit.py) or None,
+                "types": None if types is None else sorted(types.get(commit.commit_id, ())),
             }
             present = {name: value for name, value in members.items() if value is not None}
             storage.objects.write_if_absent(_path(commit.commit_id), json.dumps(present).encode())
+
+
+def _types(storage: GraphStorage, loaded: LoadedManifest) -> dict[str, set[str]] | None:
+    """What each commit changed; None when that cannot be read any more: a damaged branch can be deleted too."""
+    try:
+        return types_by_commit(storage, loaded)
+    except (Corrupt, HistoricalVersionReclaimed) as error:
+        _log.warning("the types that commits of '%s' changed are not kept: %s", loaded.branch, error)
+        return None
 
 
 def find_kept_commit(storage: GraphStorage, commit_id: str) -> KeptCommit | None:
@@ -65,6 +82,7 @@ def find_kept_commit(storage: GraphStorage, commit_id: str) -> KeptCommit | None
             created_at=int(members["created_at"]),
             actor_id=members.get("actor_id"),
             py=members.get("py") or {},
+            types=frozenset(map(str, members["types"])) if "types" in members else None,
         )
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise Corrupt(_path(commit_id), f"not a kept commit: {error}") from error

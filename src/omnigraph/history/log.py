@@ -11,18 +11,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import field, replace
 from itertools import islice
 
+from omnigraph.history.changed_types import ChangedTypes, is_named
 from omnigraph.history.entity_log import entity_changes
 from omnigraph.history.kept_commits import KeptCommit, find_kept_commit
 from omnigraph.history.known_commits import KnownCommits, parents_of
 from omnigraph.history.names import is_moment
 from omnigraph.history.references import resolve
-from omnigraph.history.table_history import TableHistory
-from omnigraph.model.errors import BadRequest, CommitNotFound, Json, TypeNotFound
+from omnigraph.model.errors import BadRequest, CommitNotFound, Json
 from omnigraph.model.identifiers import MAIN, TableKey, is_ulid
 from omnigraph.model.late_dataclass import dataclass
 from omnigraph.model.values import parse_datetime
 from omnigraph.storage import GraphStorage
-from omnigraph.storage.manifest import GraphCommit, LoadedManifest, ManifestState
+from omnigraph.storage.manifest import GraphCommit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,7 +161,8 @@ class _Log:
         self._full = full
         self._loaded = storage.manifest.load(head.branch or MAIN)
         self._known = KnownCommits(storage, [self._loaded])
-        self._moved: dict[str, _ChangedTypes] = {}
+        self._moved: dict[str, ChangedTypes] = {}
+        self._kept: dict[str, KeptCommit] = {}
 
     def entries(self) -> Iterator[LogEntry]:
         found = self._by_entity() if self._wanted.entity is not None else self._walk()
@@ -198,6 +199,7 @@ class _Log:
             return _entry_of(own)
         kept = find_kept_commit(self._storage, commit_id)
         if kept is not None:
+            self._kept[commit_id] = kept
             return _kept_entry(kept)
         elsewhere = self._known.commit(commit_id)
         return None if elsewhere is None else _entry_of(elsewhere)
@@ -239,45 +241,15 @@ class _Log:
         return (since is None or entry.created_at >= since) and (before is None or entry.created_at < before)
 
     def _changes_type(self, entry: LogEntry, types: frozenset[str]) -> bool:
-        if entry.version is None:
-            return False  # the rows of a deleted branch are gone, so this is unknown
+        kept = self._kept.get(entry.commit_id)
+        if kept is not None:
+            return kept.types is None or any(is_named(TableKey.parse(each), types) for each in kept.types)
         loaded = self._loaded
         if entry.commit_id not in loaded.state.commits:
             loaded = self._storage.manifest.load(entry.branch)
         if loaded.branch not in self._moved:
-            self._moved[loaded.branch] = _ChangedTypes(self._storage, loaded, types)
+            self._moved[loaded.branch] = ChangedTypes(self._storage, loaded, types)
         return self._moved[loaded.branch].has(loaded.state.commits[entry.commit_id])
-
-
-class _ChangedTypes:
-    """Which commits of one branch changed entities of some types. Asked from newer to older, it reads on as needed."""
-
-    def __init__(self, storage: GraphStorage, loaded: LoadedManifest, types: frozenset[str]) -> None:
-        self._storage = storage
-        self._state = loaded.state
-        self._waiting = [self._commits(key) for key in _keys(loaded.state, types)]
-        self._next = [next(commits, None) for commits in self._waiting]
-        self._found: set[str] = set()
-
-    def has(self, commit: GraphCommit) -> bool:
-        for number, commits in enumerate(self._waiting):
-            newest = self._next[number]
-            while newest is not None and newest.order >= commit.order:
-                self._found.add(newest.commit_id)
-                newest = self._next[number] = next(commits, None)
-        return commit.commit_id in self._found
-
-    def _commits(self, key: TableKey) -> Iterator[GraphCommit]:
-        assert self._state.head is not None, "a branch with commits has a head"
-        return TableHistory(self._storage, self._state, key, self._state.head).changing_commits()
-
-
-def _keys(state: ManifestState, types: frozenset[str]) -> list[TableKey]:
-    known = [TableKey.parse(key) for key in state.locations]
-    found = [key for key in known if key.type_name in types or str(key) in types]
-    for name in sorted(types - {key.type_name for key in found} - {str(key) for key in found}):
-        raise TypeNotFound(name)
-    return found
 
 
 def _after(entries: Iterator[LogEntry], commit_id: str) -> Iterator[LogEntry]:
