@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from omnigraph.graph import Graph as Graph
     from omnigraph.graph import PinnedGraph as PinnedGraph
     from omnigraph.graph import verify as verify
+    from omnigraph.graph.gate import Policy
     from omnigraph.history import PastEntity as PastEntity
     from omnigraph.history import Snapshot as Snapshot
     from omnigraph.history import Tag as Tag
@@ -52,6 +53,9 @@ if TYPE_CHECKING:
     from omnigraph.model.progress import Progress as Progress
     from omnigraph.model.progress import ProgressListener as ProgressListener
     from omnigraph.pipeline.export import ExportResult as ExportResult
+    from omnigraph.policy import Bundle as Bundle
+    from omnigraph.policy import Decision as Decision
+    from omnigraph.policy import PolicyDenied as PolicyDenied
     from omnigraph.query import Cancellation as Cancellation
     from omnigraph.query import Explanation as Explanation
     from omnigraph.query import QueryCancelled as QueryCancelled
@@ -103,6 +107,7 @@ _HOMES = {
     ),
     "model.progress": ("Progress", "ProgressListener"),
     "pipeline.export": ("ExportResult",),
+    "policy": ("Bundle", "Decision", "PolicyDenied"),
     "query": ("Cancellation", "Explanation", "QueryCancelled", "QueryLimits", "QueryResult"),
     "storage": ("AcceptedSchema", "RecoveryRecord"),
     "storage.manifest": ("GraphCommit",),
@@ -151,21 +156,24 @@ def open(  # noqa: A001 — the name people expect: `og.open(...)`
     read_only: bool = False,
     actor: str | None = None,
     durability: Durability = "full",
+    policy: Policy | None = None,
 ) -> Graph:
     """Opens a graph and returns a handle on `branch` (default: `main`).
 
     Opening for writing first finishes or undoes what a crashed writer left. With `read_only` nothing is ever changed.
-    `actor` and `durability` are as for `init`.
+    `actor` and `durability` are as for `init`. With a `policy`, the path of a policy file, every call is decided for
+    the actor before it acts.
 
     >>> graph = og.open("people.omni", actor="ada")
     >>> graph.branch_name
     'main'
 
-    Raises GraphNotFound, BranchNotFound, and FormatTooOld or FormatTooNew for a graph of another format version.
+    Raises GraphNotFound, BranchNotFound, InvalidPolicy, and FormatTooOld or FormatTooNew for a graph of another format
+    version.
     """
     from omnigraph.graph import Graph
 
-    return Graph.open(uri, branch=branch, read_only=read_only, actor=actor, durability=durability)
+    return Graph.open(uri, branch=branch, read_only=read_only, actor=actor, durability=durability, policy=policy)
 
 
 def __getattr__(name: str) -> Any:

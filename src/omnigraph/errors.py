@@ -89,6 +89,9 @@ if TYPE_CHECKING:
     from omnigraph.pipeline.spark import SparkJobFailed as SparkJobFailed
     from omnigraph.pipeline.spark import SparkMasterUnusable as SparkMasterUnusable
     from omnigraph.pipeline.spark import SparkUnreachable as SparkUnreachable
+    from omnigraph.policy import InvalidPolicy as InvalidPolicy
+    from omnigraph.policy import PolicyDenied as PolicyDenied
+    from omnigraph.policy import PolicyEvaluationFailed as PolicyEvaluationFailed
     from omnigraph.query import QueryCancelled as QueryCancelled
     from omnigraph.query import QueryTimeout as QueryTimeout
     from omnigraph.write.intake.tabular import InvalidMapping as InvalidMapping
@@ -171,6 +174,7 @@ else:
                 "Unreachable",
             ),
             "pipeline.spark": ("JavaMissing", "SparkJobFailed", "SparkMasterUnusable", "SparkUnreachable"),
+            "policy": ("InvalidPolicy", "PolicyDenied", "PolicyEvaluationFailed"),
             "query": ("QueryCancelled", "QueryTimeout"),
             "write.intake.tabular": ("InvalidMapping",),
             "write.rules": ("ValidationFailed",),

@@ -44,9 +44,11 @@ class ChangeFeed(Versions):
         """
         from omnigraph.history.feed import changes
 
+        named = self._named(branch)
+        self._allow("read", branch=named)
         return changes(
             self._storage,
-            self._named(branch),
+            named,
             start=start,
             cursor=cursor,
             page_token=page_token,
@@ -75,7 +77,7 @@ class ChangeFeed(Versions):
         from omnigraph.history.feed import commit_changes
 
         wanted = self._change_filter(kinds, types, ops)
-        named = self._reference(commit).commit
+        named = self._readable(commit).commit
         return commit_changes(self._storage, named, wanted=wanted, page_token=page_token, limits=limits)
 
     def baseline(
@@ -99,5 +101,7 @@ class ChangeFeed(Versions):
         """
         from omnigraph.history.feed import install_baseline
 
+        named = self._named(branch)
+        self._allow("export", branch=named)
         wanted = self._change_filter(kinds, types, ops)
-        return install_baseline(self._storage, self.schema.catalog, path, self._named(branch), wanted=wanted)
+        return install_baseline(self._storage, self._accepted.catalog, path, named, wanted=wanted)

@@ -12,8 +12,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
 
+from omnigraph import history
 from omnigraph.graph.change_feed import ChangeFeed
 from omnigraph.graph.choices import require_choice
+from omnigraph.graph.gate import Gate, authorizer_of
 from omnigraph.graph.maintenance import Maintenance
 from omnigraph.graph.merging import Merging
 from omnigraph.graph.schema_text import compile_schema_text
@@ -22,7 +24,6 @@ from omnigraph.model.identifiers import MAIN, normalize_branch
 from omnigraph.storage import (
     STAGING,
     Address,
-    GraphStorage,
     create_graph,
     open_storage,
 )
@@ -32,8 +33,9 @@ from omnigraph.storage.manifest import LoadedManifest
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from omnigraph.graph.gate import DecisionListener, Policy
     from omnigraph.graph.pinned import PinnedGraph
-    from omnigraph.graph.reading import Reader
+    from omnigraph.graph.reading import Read, Reader
     from omnigraph.model.progress import ProgressListener
     from omnigraph.pipeline.export import ExportResult
     from omnigraph.pipeline.load import Engine, LoadMode, Source
@@ -53,10 +55,6 @@ class Graph(Merging, ChangeFeed, Maintenance):
     ...     graph.query("query all() { match { $p: Person } return { $p.name } order { $p.name } }").rows()
     [{'p.name': 'Ada'}, {'p.name': 'Grace'}]
     """
-
-    def __init__(self, storage: GraphStorage, branch: str = MAIN, actor: str | None = None) -> None:
-        super().__init__(storage, branch, actor)
-        self._reads: Reader | None = None
 
     # --- open and close -----------------------------------------------------------------------------------
 
@@ -94,8 +92,11 @@ class Graph(Merging, ChangeFeed, Maintenance):
         read_only: bool = False,
         actor: str | None = None,
         durability: Durability = "full",
+        policy: Policy | None = None,
     ) -> Self:
         """Opens an existing graph. With `read_only` nothing is changed; otherwise crashed writes are resolved first.
+
+        With a `policy`, a policy file for one, every call is decided for the `actor` before it acts.
 
         >>> graph = og.Graph.open("people.omni", read_only=True)
         >>> graph.branch_name
@@ -116,7 +117,8 @@ class Graph(Merging, ChangeFeed, Maintenance):
                 from omnigraph.storage.bulk import cleanup_staging
 
                 cleanup_staging(storage)
-        graph = cls(storage, normalize_branch(branch), actor)
+        authorizer = authorizer_of(policy, storage.root.uri)
+        graph = cls(storage, normalize_branch(branch), actor, gate=Gate(actor, authorizer))
         graph._check_contract(main)
         if graph._branch != MAIN:
             graph._require_branch(graph._branch)
@@ -185,7 +187,8 @@ class Graph(Merging, ChangeFeed, Maintenance):
             stated=given_options(params, branch=branch, **options),
             **options,
         )
-        return self._reader.query(lambda: self.schema, read)
+        self._allow_read(read)
+        return self._reader.query(lambda: self._accepted, read)
 
     def explain(
         self,
@@ -222,7 +225,8 @@ class Graph(Merging, ChangeFeed, Maintenance):
             stated=given_options(params, branch=branch, analyze=analyze, **options),
             **options,
         )
-        return self._reader.explain(lambda: self.schema, read, analyze=analyze)
+        self._allow_read(read)
+        return self._reader.explain(lambda: self._accepted, read, analyze=analyze)
 
     def at(self, commit: str) -> PinnedGraph:
         """The graph as it was right after a commit, for any number of reads. A tag, a branch or a time names one, too.
@@ -237,16 +241,36 @@ class Graph(Merging, ChangeFeed, Maintenance):
         """
         from omnigraph.graph.pinned import PinnedGraph
 
-        return PinnedGraph(self, self._reference(commit).commit_id)
+        return PinnedGraph(self, self._readable(commit).commit_id)
+
+    def as_actor(self, actor: str | None, *, on_decision: DecisionListener | None = None) -> Self:
+        """The same graph for another caller: it shares what is in memory, and its commits name that actor.
+
+        `on_decision` hears of every decision that the policy makes for the caller.
+
+        >>> graph.as_actor("grace").mutate('query add() { insert Person { name: "Alan" } }').commit.actor_id
+        'grace'
+        """
+        gate = Gate(actor, self._gate.authorizer, on_decision)
+        return type(self)(self._storage, self._branch, actor, gate=gate, kept=self._kept)
 
     @property
     def _reader(self) -> Reader:
         """Made on the first read: a command that only writes does without the query engine."""
         from omnigraph.graph.reading import Reader
 
-        if self._reads is None:
-            self._reads = Reader(self._storage)
-        return self._reads
+        if self._kept.reader is None:
+            self._kept.reader = Reader(self._storage)
+        return self._kept.reader
+
+    def _allow_read(self, read: Read) -> None:
+        """A read of a commit is one of the branch that the commit was made on."""
+        if self._gate.authorizer is None:
+            return  # finding the commit twice would cost something
+        if read.commit is not None:
+            self._readable(read.commit)
+        else:
+            self._allow("read", branch=read.branch)
 
     # --- writing ------------------------------------------------------------------------------------------
 
@@ -281,15 +305,17 @@ class Graph(Merging, ChangeFeed, Maintenance):
 
         options = {"query_name": query_name, "if_commit": if_commit}
         options |= {"idempotency_key": idempotency_key, "message": message}
+        named = self._named(branch)
+        self._allow("change", branch=named)
         mutation = Mutation(
             text=text,
             params=json_params(params, named_params),
-            branch=self._named(branch),
+            branch=named,
             actor_id=self._actor,
             stated=given_options(params, branch=branch, **options),
             **options,
         )
-        return mutate(self._storage, lambda: self.schema, mutation)
+        return mutate(self._storage, lambda: self._accepted, mutation)
 
     def load(
         self,
@@ -339,11 +365,13 @@ class Graph(Merging, ChangeFeed, Maintenance):
         require_choice("engine", engine, ("auto", "local", "spark"))
         if match_edges is not None:
             require_choice("match_edges", match_edges, ("endpoints",))
+        named, base_branch = self._named(branch), None if base is None else normalize_branch(base)
+        self._allow_load(named, base_branch)
         request = Load(
             source=source,
             mode=mode,
-            branch=self._named(branch),
-            base_branch=None if base is None else normalize_branch(base),
+            branch=named,
+            base_branch=base_branch,
             patch=patch,
             match_edges=match_edges,
             on_error=on_error,
@@ -359,7 +387,15 @@ class Graph(Merging, ChangeFeed, Maintenance):
             spark=spark,
             progress=progress,
         )
-        return load(self._storage, lambda: self.schema, request)
+        return load(self._storage, lambda: self._accepted, request)
+
+    def _allow_load(self, branch: str, base: str | None) -> None:
+        """A load changes a branch, and may make it first."""
+        if self._gate.authorizer is None:
+            return
+        if base is not None and branch not in history.branch_list(self._storage):
+            self._allow("branch_create", branch=base, target_branch=branch)
+        self._allow("change", branch=branch)
 
     def suggest_mapping(
         self,
@@ -391,6 +427,7 @@ class Graph(Merging, ChangeFeed, Maintenance):
         """
         from omnigraph.storage.bulk import cleanup_staging
 
+        self._allow("admin")
         self._storage.require_writable()
         return cleanup_staging(self._storage)
 
@@ -408,8 +445,10 @@ class Graph(Merging, ChangeFeed, Maintenance):
         """
         from omnigraph.history.export import export_lines
 
-        snapshot = self.snapshot(branch)
-        return export_lines(self._storage, snapshot, self.schema.catalog, types=types, dates=dates)
+        named = self._named(branch)
+        self._allow("export", branch=named)
+        snapshot = history.current_snapshot(self._storage, named)
+        return export_lines(self._storage, snapshot, self._accepted.catalog, types=types, dates=dates)
 
     def export_to(
         self,
@@ -434,10 +473,12 @@ class Graph(Merging, ChangeFeed, Maintenance):
         """
         from omnigraph.pipeline.export import export_to
 
-        snapshot = self.snapshot(branch)
+        named = self._named(branch)
+        self._allow("export", branch=named)
+        snapshot = history.current_snapshot(self._storage, named)
         return export_to(
             self._storage,
-            self.schema,
+            self._accepted,
             snapshot,
             str(path),
             format=format,
@@ -452,7 +493,7 @@ class Graph(Merging, ChangeFeed, Maintenance):
 
     def _check_contract(self, main: LoadedManifest) -> None:
         """Every declared type has a live table and every live table a declared type."""
-        schema = self.schema
+        schema = self._accepted
         for text in schema.warnings:
             warnings.warn(f"{self.uri}: {text}", stacklevel=3)
         declared = {str(entity.table_key) for entity in schema.catalog.entities}

@@ -2,26 +2,55 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from omnigraph import history
+from omnigraph.graph.gate import Gate
 from omnigraph.graph.schema_text import compile_schema_text
 from omnigraph.model.errors import BranchNotFound
 from omnigraph.model.identifiers import MAIN, normalize_branch
 from omnigraph.storage import AcceptedSchema, ContractFiles, GraphStorage, accept, files_stamp, read_files
 
 if TYPE_CHECKING:
+    from omnigraph.graph.reading import Reader
     from omnigraph.language.schema import MigrationPlan
+    from omnigraph.policy import ActionName
+
+
+class Kept:
+    """What all handles of one graph share: the schema as it was last read, and the engine that answers queries."""
+
+    def __init__(self) -> None:
+        self.contract: tuple[tuple[tuple[int, ...], ...] | None, ContractFiles, AcceptedSchema] | None = None
+        self.reader: Reader | None = None
 
 
 class Handle:
-    """One graph, bound to one branch."""
+    """One graph, bound to one branch and to who asks."""
 
-    def __init__(self, storage: GraphStorage, branch: str = MAIN, actor: str | None = None) -> None:
+    def __init__(
+        self,
+        storage: GraphStorage,
+        branch: str = MAIN,
+        actor: str | None = None,
+        *,
+        gate: Gate | None = None,
+        kept: Kept | None = None,
+    ) -> None:
         self._storage = storage
         self._branch = branch
         self._actor = actor
-        self._contract: tuple[tuple[tuple[int, ...], ...] | None, ContractFiles, AcceptedSchema] | None = None
+        self._gate = gate or Gate(actor)
+        self._kept = kept or Kept()
+
+    def _beside(self, branch: str) -> Self:
+        """Another handle on the same graph, of the same caller."""
+        return type(self)(self._storage, branch, self._actor, gate=self._gate, kept=self._kept)
+
+    def _allow(self, action: ActionName, *, branch: str | None = None, target_branch: str | None = None) -> None:
+        """Every method that acts asks here first, with names in their one form. Raises PolicyDenied."""
+        if self._gate.authorizer is not None:
+            self._gate.require(action, branch=branch, target_branch=target_branch)
 
     @property
     def uri(self) -> str:
@@ -59,13 +88,19 @@ class Handle:
 
         Raises SchemaContractDrift if the schema files were changed by hand.
         """
-        stamp, known = files_stamp(self._storage.objects), self._contract
+        self._allow("read")
+        return self._accepted
+
+    @property
+    def _accepted(self) -> AcceptedSchema:
+        """The accepted schema, for methods that have asked already."""
+        stamp, known = files_stamp(self._storage.objects), self._kept.contract
         if known is not None and stamp is not None and stamp == known[0]:
             return known[2]
         files = read_files(self._storage.objects)
         accepted = known[2] if known is not None and known[1] == files else accept(files)
         # The stamp was taken before the files were read: a change in between makes the next look read them again.
-        self._contract = (stamp, files, accepted)
+        self._kept.contract = (stamp, files, accepted)
         return accepted
 
     @property
@@ -91,7 +126,8 @@ class Handle:
         """
         from omnigraph.language.schema import plan_migration
 
-        return plan_migration(self.schema.ir, compile_schema_text(text, file), allow_data_loss=allow_data_loss)
+        self._allow("read")
+        return plan_migration(self._accepted.ir, compile_schema_text(text, file), allow_data_loss=allow_data_loss)
 
     def _named(self, branch: str | None) -> str:
         return self._branch if branch is None else normalize_branch(branch)

@@ -27,8 +27,10 @@ class Maintenance(Handle):
         """
         from omnigraph.write.upkeep import index_status
 
-        snapshot = history.current_snapshot(self._storage, self._named(branch))
-        return index_status(self._storage, snapshot.tables, self.schema.catalog, branch=snapshot.branch)
+        named = self._named(branch)
+        self._allow("read", branch=named)
+        snapshot = history.current_snapshot(self._storage, named)
+        return index_status(self._storage, snapshot.tables, self._accepted.catalog, branch=snapshot.branch)
 
     def ensure_indices(self, branch: str | None = None, *, tables: Sequence[str] | None = None) -> IndexReport:
         """Builds missing indexes and extends stale ones as one commit. Answers do not depend on them, only their speed.
@@ -43,7 +45,8 @@ class Maintenance(Handle):
         from omnigraph.write.upkeep import ensure_indices
 
         named = self._named(branch)
-        return ensure_indices(self._storage, lambda: self.schema, named, tables=tables, actor_id=self._actor)
+        self._allow("admin")
+        return ensure_indices(self._storage, lambda: self._accepted, named, tables=tables, actor_id=self._actor)
 
     def optimize(self, branch: str | None = None, *, tables: Sequence[str] | None = None) -> OptimizeReport:
         """Merges the small files that many small writes leave, and brings the indexes up to date.
@@ -57,7 +60,8 @@ class Maintenance(Handle):
         """
         from omnigraph.write.upkeep import optimize
 
-        return optimize(self._storage, lambda: self.schema, self._named(branch), tables=tables, actor_id=self._actor)
+        self._allow("admin")
+        return optimize(self._storage, lambda: self._accepted, self._named(branch), tables=tables, actor_id=self._actor)
 
     def verify(self, *, deep: bool = True) -> VerifyReport:
         """Checks the whole graph without changing it. Without `deep` rows and indexes are not read.
@@ -71,6 +75,7 @@ class Maintenance(Handle):
         """
         from omnigraph.write.verify import verify_graph
 
+        self._allow("admin")
         return verify_graph(self._storage, deep=deep)
 
     def recoveries(self) -> list[RecoveryRecord]:
@@ -83,6 +88,7 @@ class Maintenance(Handle):
         """
         from omnigraph.write.recovery import recoveries
 
+        self._allow("admin")
         return recoveries(self._storage)
 
     def pending_recoveries(self) -> list[Sidecar]:
@@ -95,4 +101,5 @@ class Maintenance(Handle):
         """
         from omnigraph.write.recovery import pending
 
+        self._allow("admin")
         return pending(self._storage)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from omnigraph.graph.versions import Versions
+from omnigraph.model.identifiers import normalize_branch
 
 if TYPE_CHECKING:
     from omnigraph.merge import MergeEdges, MergeResult, OnConflict, Resolve, RestoreResult, RevertResult
@@ -42,16 +43,22 @@ class Merging(Versions):
         """
         from omnigraph.merge import Merge, MergeOptions, delete_source, merge
 
+        target = self._named(into)
+        self._allow("branch_merge", branch=normalize_branch(source), target_branch=target)
         request = Merge(
             source=source,
-            target=self._named(into),
+            target=target,
             actor_id=self._actor,
             message=message,
             dry_run=dry_run,
             options=MergeOptions(on_conflict=on_conflict, resolve=resolve, merge_edges=merge_edges),
         )
-        result = merge(self._storage, lambda: self.schema, request)
-        return delete_source(self._storage, result) if delete_branch and not dry_run else result
+        result = merge(self._storage, lambda: self._accepted, request)
+        if not delete_branch or dry_run:
+            return result
+        return delete_source(
+            self._storage, result, allow=lambda: self._allow("branch_delete", target_branch=normalize_branch(source))
+        )
 
     def restore(
         self, to: str, *, message: str | None = None, if_commit: str | None = None, dry_run: bool = False
@@ -71,15 +78,16 @@ class Merging(Versions):
         """
         from omnigraph.merge import Restore, restore_branch
 
+        self._allow("change", branch=self._branch)
         request = Restore(
-            commit_id=self._reference(to).commit_id,
+            commit_id=self._readable(to).commit_id,
             branch=self._branch,
             actor_id=self._actor,
             message=message,
             if_commit=if_commit,
             dry_run=dry_run,
         )
-        return restore_branch(self._storage, lambda: self.schema, request)
+        return restore_branch(self._storage, lambda: self._accepted, request)
 
     def revert(
         self,
@@ -105,6 +113,7 @@ class Merging(Versions):
         """
         from omnigraph.merge import MergeOptions, Revert, revert_commits
 
+        self._allow("change", branch=self._branch)
         request = Revert(
             what=what,
             branch=self._branch,
@@ -115,4 +124,4 @@ class Merging(Versions):
             dry_run=dry_run,
             options=MergeOptions(on_conflict=on_conflict, resolve=resolve),
         )
-        return revert_commits(self._storage, lambda: self.schema, request)
+        return revert_commits(self._storage, lambda: self._accepted, request)

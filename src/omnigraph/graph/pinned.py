@@ -114,10 +114,12 @@ class PinnedGraph:
 
         Raises UnknownType, and HistoricalVersionReclaimed if the files of the commit were removed.
         """
-        storage, catalog = self.graph._storage, self.graph.schema.catalog
+        from omnigraph.history import snapshot_at
         from omnigraph.history.export import export_lines
 
-        return export_lines(storage, self.snapshot(), catalog, types=types, dates=dates)
+        storage = self.graph._storage
+        snapshot = snapshot_at(storage, self.graph._readable(self.commit_id, "export").commit)
+        return export_lines(storage, snapshot, self.graph._accepted.catalog, types=types, dates=dates)
 
 
 def _without_a_snapshot(named: dict[str, Any]) -> dict[str, Any]:

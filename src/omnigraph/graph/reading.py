@@ -86,10 +86,11 @@ class Reader:
                 self._storage.manifest.require(pin.incarnation)
 
     def _request(self, schema: Callable[[], AcceptedSchema], read: Read) -> ReadRequest:
-        catalog = schema().catalog
+        live = schema()  # before the snapshot: files that were edited by hand are told first
+        snapshot, asked = self._snapshot(read)
+        catalog = history.schema_of(self._storage, snapshot, live).catalog
         compiled = compile_call(read.text, catalog, "read", query_name=read.query_name, stated=read.stated)
         now = format_datetime(time.time_ns() // 1_000_000)
-        snapshot, asked = self._snapshot(read)
         return ReadRequest(
             query=compiled,
             bound=bind_params(compiled.params, read.params, now=now),

@@ -16,6 +16,10 @@ from omnigraph.storage.manifest import GraphCommit
 if TYPE_CHECKING:
     from omnigraph.history import BranchDetails, EntityLogEntry, LogEntry, PastEntity, PropertyBlame, Reference, Tag
     from omnigraph.history.diff import ChangeFilter, Diff
+    from omnigraph.policy import ActionName
+
+
+SNAPSHOT_SOURCE = "<snapshot>"
 
 
 class Versions(Handle):
@@ -29,7 +33,9 @@ class Versions(Handle):
 
         Raises BranchNotFound.
         """
-        return history.current_snapshot(self._storage, self._named(branch))
+        named = self._named(branch)
+        self._allow("read", branch=named)
+        return history.current_snapshot(self._storage, named)
 
     def commits(self, branch: str | None = None, *, limit: int | None = None) -> list[GraphCommit]:
         """The commits of a branch, newest first, including those from before it was created.
@@ -39,7 +45,9 @@ class Versions(Handle):
 
         Raises BranchNotFound.
         """
-        return history.commit_list(self._storage, self._named(branch), limit=limit)
+        named = self._named(branch)
+        self._allow("read", branch=named)
+        return history.commit_list(self._storage, named, limit=limit)
 
     def commit(self, commit_id: str) -> GraphCommit:
         """A commit by its id, on any branch.
@@ -50,6 +58,7 @@ class Versions(Handle):
 
         Raises CommitNotFound.
         """
+        self._allow("read")
         return history.find_commit(self._storage, commit_id, self._branch)
 
     def commit_as_of(self, moment: str | dt.date, branch: str | None = None) -> GraphCommit:
@@ -64,7 +73,9 @@ class Versions(Handle):
         """
         from omnigraph.graph.arguments import moment_text
 
-        return history.commit_as_of(self._storage, self._named(branch), moment_text(moment))
+        named = self._named(branch)
+        self._allow("read", branch=named)
+        return history.commit_as_of(self._storage, named, moment_text(moment))
 
     def snapshot_at(self, commit_id: str) -> Snapshot:
         """The snapshot that a commit made visible.
@@ -75,7 +86,9 @@ class Versions(Handle):
 
         Raises CommitNotFound, and HistoricalVersionReclaimed if its files were removed.
         """
-        return history.snapshot_at(self._storage, self.commit(commit_id))
+        commit = history.find_commit(self._storage, commit_id, self._branch)
+        self._allow("read", branch=commit.branch or MAIN)
+        return history.snapshot_at(self._storage, commit)
 
     def branches(self) -> list[str]:
         """The names of all branches, sorted; `main` is among them.
@@ -83,6 +96,7 @@ class Versions(Handle):
         >>> graph.branches()
         ['main']
         """
+        self._allow("read")
         return history.branch_list(self._storage)
 
     def branch(self, name: str) -> Self:
@@ -96,8 +110,9 @@ class Versions(Handle):
         Raises BranchNotFound, which suggests the nearest name.
         """
         wanted = normalize_branch(name)
+        self._allow("read", branch=wanted)
         self._require_branch(wanted)
-        return type(self)(self._storage, wanted, self._actor)
+        return self._beside(wanted)
 
     def branch_details(self, names: Sequence[str] | None = None) -> list[BranchDetails]:
         """Branches with their heads, their times, and how many commits they are ahead of and behind `main`.
@@ -107,6 +122,7 @@ class Versions(Handle):
 
         Raises BranchNotFound for a name that is asked for and missing.
         """
+        self._allow("read")
         return history.details_of_branches(self._storage, names)
 
     def create_branch(self, name: str, *, source: str | None = None) -> Self:
@@ -121,11 +137,15 @@ class Versions(Handle):
         Raises BranchExists, InvalidBranchName, BranchNotFound or UnknownReference for a missing `source`, and
         OpenedReadOnly.
         """
+        wanted = normalize_branch(name)
         if source is None:
-            history.create_branch(self._storage, name, source=self._branch)
+            self._allow("branch_create", branch=self._branch, target_branch=wanted)
+            history.create_branch(self._storage, wanted, source=self._branch)
         else:
-            history.create_branch_from(self._storage, name, self._reference(source))
-        return type(self)(self._storage, normalize_branch(name), self._actor)
+            begin = self._reference(source)
+            self._allow("branch_create", branch=_source_branch(begin), target_branch=wanted)
+            history.create_branch_from(self._storage, wanted, begin)
+        return self._beside(wanted)
 
     def delete_branch(self, name: str) -> None:
         """Deletes a branch. `main` and this handle's own branch cannot be deleted.
@@ -137,11 +157,13 @@ class Versions(Handle):
 
         Raises BranchNotFound, BranchHasDependants if another branch was created from it, Conflict and OpenedReadOnly.
         """
-        if normalize_branch(name) == self._branch != MAIN:
+        wanted = normalize_branch(name)
+        self._allow("branch_delete", target_branch=wanted)
+        if wanted == self._branch != MAIN:
             raise Conflict(
                 f"cannot delete the currently active branch '{self._branch}'", "delete it from another handle"
             )
-        history.delete_branch(self._storage, name)
+        history.delete_branch(self._storage, wanted)
 
     # --- tags ---------------------------------------------------------------------------------------------
 
@@ -155,7 +177,8 @@ class Versions(Handle):
 
         Raises TagExists, InvalidTagName, UnknownReference and OpenedReadOnly.
         """
-        named = self._reference(commit)
+        self._allow("branch_create", target_branch=name)
+        named = self._readable(commit)
         return history.create_tag(self._storage, name, named.commit_id, actor_id=self._actor, force=force)
 
     def tags(self) -> list[Tag]:
@@ -166,6 +189,7 @@ class Versions(Handle):
 
         Raises Corrupt for a tag that cannot be read.
         """
+        self._allow("read")
         return history.tag_list(self._storage)
 
     def delete_tag(self, name: str) -> Tag:
@@ -177,6 +201,7 @@ class Versions(Handle):
 
         Raises TagNotFound, which suggests the nearest name, and OpenedReadOnly.
         """
+        self._allow("branch_delete", target_branch=name)
         return history.delete_tag(self._storage, name)
 
     # --- differences --------------------------------------------------------------------------------------
@@ -217,7 +242,7 @@ class Versions(Handle):
 
         Raises UnknownReference, TypeNotFound and HistoricalVersionReclaimed.
         """
-        return history.entity_at(self._storage, type_name, entity_id, self._reference(at).commit)
+        return history.entity_at(self._storage, type_name, entity_id, self._readable(at).commit)
 
     # --- who did what -------------------------------------------------------------------------------------
 
@@ -254,7 +279,7 @@ class Versions(Handle):
             since=since,
             before=before,
         )
-        head = self._reference(at).commit
+        head = self._readable(at).commit
         return list(history.log_entries(self._storage, head, wanted, full=full, limit=limit))
 
     def entity_log(self, type_name: str, entity_id: str, at: str | None = None) -> list[EntityLogEntry]:
@@ -265,7 +290,7 @@ class Versions(Handle):
 
         Raises UnknownReference, TypeNotFound and HistoricalVersionReclaimed.
         """
-        head = self._reference(at).commit
+        head = self._readable(at).commit
         return list(history.entity_changes(self._storage, type_name, entity_id, head))
 
     def blame(self, type_name: str, entity_id: str, at: str | None = None) -> tuple[PropertyBlame, ...]:
@@ -276,7 +301,7 @@ class Versions(Handle):
 
         Raises UnknownReference, TypeNotFound and HistoricalVersionReclaimed.
         """
-        head = self._reference(at).commit
+        head = self._readable(at).commit
         return history.blame(self._storage, type_name, entity_id, head)
 
     # --- parts --------------------------------------------------------------------------------------------
@@ -289,7 +314,7 @@ class Versions(Handle):
         from omnigraph.language import did_you_mean
 
         wanted = change_filter(kinds=kinds, types=types, ops=ops)
-        known = [entity.name for entity in self.schema.catalog.entities]
+        known = [entity.name for entity in self._accepted.catalog.entities]
         for name in sorted(wanted.types or ()):
             if name not in known:
                 raise TypeNotFound(name, did_you_mean(name, known))
@@ -299,5 +324,19 @@ class Versions(Handle):
         """What a text names; None is the head of this handle's branch, whatever the branch is called."""
         return history.resolve(self._storage, f"branch:{self._branch}" if text is None else text, self._branch)
 
+    def _readable(self, text: str | None, action: ActionName = "read") -> Reference:
+        """What a text names, if the caller may read it: the branch itself, or the one that the commit was made on."""
+        if text is None:
+            self._allow(action, branch=self._branch)
+            return self._reference(None)
+        named = self._reference(text)
+        self._allow(action, branch=named.name if named.kind == "branch" else named.commit.branch or MAIN)
+        return named
+
     def _snapshot_of(self, text: str | None) -> Snapshot:
-        return history.snapshot_at(self._storage, self._reference(text).commit)
+        return history.snapshot_at(self._storage, self._readable(text).commit)
+
+
+def _source_branch(begin: Reference) -> str:
+    """How a policy sees where a branch begins: the name of a branch, or a word for every other commit."""
+    return begin.name if begin.kind == "branch" else SNAPSHOT_SOURCE

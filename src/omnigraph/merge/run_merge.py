@@ -76,12 +76,15 @@ def merge(storage: GraphStorage, schema: Callable[[], AcceptedSchema], request: 
         settle(storage, request.source)
     run = _Run(storage, request, storage.manifest.load(request.source))
     if request.dry_run:
-        return run.look(WriteBase(request.target, storage.manifest.load(request.target), schema()))
+        return run.look(write_base(storage, request.target, schema()))
     return run.commit(schema)
 
 
-def delete_source(storage: GraphStorage, result: MergeResult) -> MergeResult:
-    """Deletes the branch that was merged. A refusal leaves the merge as it is, and is told in the result."""
+def delete_source(storage: GraphStorage, result: MergeResult, *, allow: Callable[[], None]) -> MergeResult:
+    """Deletes the branch that was merged, if the caller may: `allow` raises otherwise.
+
+    A refusal leaves the merge as it is, and is told in the result.
+    """
 
     def still_merged(loaded: LoadedManifest) -> None:
         head = loaded.state.head
@@ -89,6 +92,7 @@ def delete_source(storage: GraphStorage, result: MergeResult) -> MergeResult:
             raise Conflict(f"branch '{result.source}' was written while it was merged", "merge it again")
 
     try:
+        allow()
         delete_branch(storage, result.source, only_if=still_merged)
     except OmniGraphError as error:
         return replace(result, branch_deleted=False, branch_delete_error=sentence_of(error))

@@ -1,0 +1,83 @@
+"""The gate: what every method of `Graph` asks before it acts. Without a policy everything is allowed.
+
+A method names the action and the branches that it is about, after their names were brought into their one form. Methods
+of `Graph` that only call other methods of `Graph` ask nothing themselves.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import PurePath
+from typing import TYPE_CHECKING
+
+from omnigraph.model.late_dataclass import dataclass
+
+if TYPE_CHECKING:
+    from omnigraph.policy import ActionName, Authorizer, Decision, PolicyRequest
+
+    DecisionListener = Callable[[str, PolicyRequest, Decision], None]
+    """Hears of every decision: who asked, what, and the answer."""
+    Policy = Authorizer | str | os.PathLike[str]
+    """What decides: a policy file, or an object that does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """Who asks, and what decides."""
+
+    actor: str | None = None
+    authorizer: Authorizer | None = None
+    listener: DecisionListener | None = None
+
+    def require(
+        self,
+        action: ActionName,
+        *,
+        branch: str | None = None,
+        target_branch: str | None = None,
+        query: str | None = None,
+    ) -> None:
+        """Lets an allowed request pass. Raises PolicyDenied for another, and PolicyEvaluationFailed."""
+        decision = self.decide(action, branch=branch, target_branch=target_branch, query=query)
+        if decision is not None and not decision.allowed:
+            from omnigraph.policy import PolicyDenied
+
+            raise PolicyDenied(
+                action=action,
+                actor=self.actor,
+                reason=decision.message,
+                branch=branch,
+                target_branch=target_branch,
+                rule=decision.rule,
+            )
+
+    def decide(
+        self,
+        action: ActionName,
+        *,
+        branch: str | None = None,
+        target_branch: str | None = None,
+        query: str | None = None,
+    ) -> Decision | None:
+        """What the policy says to a request; None where there is no policy."""
+        if self.authorizer is None:
+            return None
+        from omnigraph.policy import Action, Decision, PolicyRequest
+
+        request = PolicyRequest(action=Action(action), branch=branch, target_branch=target_branch, query=query)
+        if self.actor is None:
+            return Decision(allowed=False, rule=None, message=f"policy denied action '{action}': no actor is known")
+        decision = self.authorizer.authorize(self.actor, request)
+        if self.listener is not None:
+            self.listener(self.actor, request, decision)
+        return decision
+
+
+def authorizer_of(policy: Policy | None, uri: str) -> Authorizer | None:
+    """What decides: the object itself, or a policy file, compiled for the graph at this address."""
+    if policy is None or not isinstance(policy, str | os.PathLike):
+        return policy
+    from omnigraph.policy import compile_policy, read_bundle
+
+    return compile_policy(read_bundle(policy), PurePath(uri.rstrip("/")).stem, file=os.fspath(policy))
