@@ -1,0 +1,1 @@
+"""The HTTP server: every operation of `Graph` over HTTP, with authentication, policies and limits."""
