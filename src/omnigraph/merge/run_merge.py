@@ -40,6 +40,7 @@ from omnigraph.storage.manifest import LoadedManifest, TablePin
 from omnigraph.storage.tables import (
     StagedEffect,
     Table,
+    fragment_states,
     row_addresses,
     shared_fragments,
     stage_patch,
@@ -249,16 +250,20 @@ def _all_rows(table: TablePlan, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
 def gone_addresses(table: TablePlan, opened: Table) -> npt.NDArray[np.uint64]:
     """Where the rows lie that are replaced or removed.
 
-    What the target changed was read there. The rest lies where it was in the base, as long as nobody compacted it.
+    What the target changed was read there. The rest lies where it was in the base, or where a compaction put it.
     """
     row_ids = table.gone_rows
     found = np.zeros(len(row_ids), np.uint64)
     missing = np.arange(len(row_ids))
+    elsewhere = {state.number for state in fragment_states(opened)}
     for side in (table.sides.target, table.sides.base):
         if side is not None and len(missing):
             addresses, known = side.places.find(row_ids[missing])
-            known &= np.isin(addresses >> np.uint64(32), list(shared_fragments(side.table, opened)))
+            shared = shared_fragments(side.table, opened)
+            known &= np.isin(addresses >> np.uint64(32), list(shared))
             found[missing[known]] = addresses[known]
             missing = missing[~known]
-    found[missing] = row_addresses(opened, row_ids[missing])
+            if side is table.sides.base:
+                elsewhere -= shared
+    found[missing] = row_addresses(opened, row_ids[missing], elsewhere)
     return found

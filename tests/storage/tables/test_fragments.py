@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -31,6 +32,7 @@ from omnigraph.storage.tables import (
 )
 from omnigraph.storage.tables.fragment_messages import NotAManifest, fragment_messages
 from omnigraph.storage.tables.fragments import rows_given
+from omnigraph.storage.tables.row_id_lists import listed_addresses
 from support.processes.writers import PERSON, SCHEMA
 
 Image = tuple[int | None, str]
@@ -245,6 +247,42 @@ def test_fragments_known_by_their_bytes_are_those_that_lance_tells(steps: list[S
             if came == grown:  # then nothing that any version between them had is missing
                 assert row_ids(before) <= row_ids(after)
                 assert ids_between(history, before, after) <= set(after.read(["id"])["id"].to_pylist())
+
+
+@given(st.lists(STEPS, min_size=1, max_size=10))
+@settings(max_examples=25)
+def test_rows_lie_where_the_lists_of_row_ids_say(steps: list[Step]) -> None:
+    """A canary: each fragment lists the ids of its rows, deleted ones too, and the greatest one has the row."""
+    with new_history() as history:
+        for step in steps:
+            history.take(step)
+        for table in history.states:
+            rows = table.read(["_rowid", "_rowaddr"])
+            ids, places = (np.asarray(rows[name].to_numpy(), np.uint64) for name in ("_rowid", "_rowaddr"))
+            found, known = listed_addresses(table, ids, [state.number for state in fragment_states(table)])
+            assert known.all()
+            assert found.tolist() == places.tolist()
+            _, known = listed_addresses(table, np.array([2**40], np.uint64), range(100))
+            assert not known.any()
+
+
+def test_row_ids_with_gaps_and_in_any_order_are_found_in_their_lists(tmp_path: Path) -> None:
+    """Every form in which a list is kept: runs, runs with holes or a bitmap, sorted and unsorted numbers."""
+    with new_history() as history:
+        for number in range(6):
+            history.take(("append", {f"{number}-{place}": place for place in range(200)}))
+        history.take(("delete", [f"0-{place}" for place in range(200) if place % 7 == 0]))
+        history.take(("delete", [f"1-{place}" for place in range(200) if place % 2]))
+        history.take(("delete", [f"2-{place}" for place in range(200) if place % 50]))
+        history.take(("upsert", {f"3-{place}": -1 for place in range(0, 200, 9)}))
+        history.take(("compact", None))
+        history.take(("upsert", {f"{number}-{place}": -2 for place in (100, 50) for number in (5, 0, 3)}))
+        for table in history.states:
+            rows = table.read(["_rowid", "_rowaddr"])
+            ids, places = (np.asarray(rows[name].to_numpy(), np.uint64) for name in ("_rowid", "_rowaddr"))
+            found, known = listed_addresses(table, ids[::-1], [state.number for state in fragment_states(table)])
+            assert known.all()
+            assert found.tolist() == places[::-1].tolist()
 
 
 def rows_came(before: Table, after: Table) -> int:

@@ -6,6 +6,8 @@ older version is known by the same bytes here, in a tenth of that. Equal bytes a
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 _FRAGMENT = 2 << 3 | 2
 """The tag of `fragments` in Lance's manifest: field 2, with a length."""
 _NUMBER = 1 << 3
@@ -57,6 +59,25 @@ def _cut(manifest: bytes) -> tuple[list[bytes], int]:
 
 def fragment_number(message: bytes) -> int:
     return _varint(message, 1)[0] if message[:1] == bytes([_NUMBER]) else 0
+
+
+def message_fields(message: bytes) -> Iterator[tuple[int, bytes | int]]:
+    """The fields of a small message with their tags: numbers, and bytes that may be messages themselves."""
+    place, end = 0, len(message)
+    try:
+        while place < end:
+            tag, place = _varint(message, place)
+            kind = tag & 7
+            length, place = _varint(message, place) if kind in (0, 2) else (_FIXED[kind], place)
+            if kind == 0:
+                yield tag, length
+                continue
+            yield tag, message[place : place + length]
+            place += length
+    except (IndexError, KeyError) as error:
+        raise NotAManifest(f"byte {place}") from error
+    if place != end:
+        raise NotAManifest(f"it ends at byte {end}, a field at {place}")
 
 
 def _varint(data: bytes, place: int) -> tuple[int, int]:

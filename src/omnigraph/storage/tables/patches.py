@@ -6,7 +6,7 @@ the change, and a row may be removed and another one written in the same version
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 import numpy as np
@@ -16,9 +16,13 @@ from omnigraph.model.errors import Corrupt
 from omnigraph.model.format_version import DATA_STORAGE_VERSION
 from omnigraph.storage.lance import LanceOperation, Transaction, translated, write_fragments
 from omnigraph.storage.tables.fragments import RowIds
-from omnigraph.storage.tables.row_changes import Addresses
+from omnigraph.storage.tables.row_changes import Addresses, take_at
+from omnigraph.storage.tables.row_id_lists import listed_addresses
 from omnigraph.storage.tables.staging import StagedEffect, staged_effect
 from omnigraph.storage.tables.table import Table
+
+LISTED_ROWS_MAX = 4096
+"""So many rows are found in the lists of row ids; for more, a map of the table costs less."""
 
 
 def stage_patch(
@@ -63,10 +67,17 @@ def _write(
     return list(transaction.operation.fragments)
 
 
-def row_addresses(table: Table, row_ids: RowIds) -> Addresses:
-    """Where rows lie. This makes Lance build a map of the table: whoever has read the rows knows it already."""
+def row_addresses(table: Table, row_ids: RowIds, fragments: Collection[int]) -> Addresses:
+    """Where rows lie that are in one of these fragments.
+
+    A few are found in the lists of the fragments, and looked at. For many, Lance builds a map of the table.
+    """
     if not len(row_ids):
         return np.empty(0, np.uint64)
+    if len(row_ids) <= LISTED_ROWS_MAX:
+        listed, known = listed_addresses(table, row_ids, fragments)
+        if known.all() and np.array_equal(take_at(table, listed, ["_rowid"])["_rowid"].to_numpy(), row_ids):
+            return listed
     found = np.asarray(table.take(row_ids.tolist(), ["_rowaddr"])["_rowaddr"].to_numpy(), np.uint64)
     if len(found) != len(row_ids):
         raise Corrupt(table.uri, f"{len(row_ids)} rows were to be replaced, {len(found)} were found")
