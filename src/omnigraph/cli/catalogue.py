@@ -75,10 +75,14 @@ FAMILIES: tuple[Family, ...] = (
     Family("schema", "Show the accepted schema and plan changes to it."),
     Family("init", "Create an empty graph from a schema."),
     Family("optimize", "Merge small files and bring the indexes up to date."),
+    Family("repair", "Show and publish what another program did to the tables."),
+    Family("cleanup", "Remove old versions of the tables."),
     Family("indexes", "Show the indexes of a branch and how much they cover."),
     Family("verify", "Check a whole graph without changing it."),
     Family("recoveries", "List the interrupted writes of a graph."),
     Family("lint", "Check a query file against a schema."),
+    Family("queries", "List and check the stored queries of a cluster."),
+    Family("policy", "Check, test and explain policies."),
     Family("format", "Rewrite schema and query files in the standard style."),
     Family("version", "Show the release and its storage format."),
     Family("help", "Show the help of a command."),
@@ -88,6 +92,7 @@ FAMILIES: tuple[Family, ...] = (
 _READ = frozenset({Flag.SERVER, Flag.GRAPH, Flag.STORE, Flag.PROFILE})
 _WRITE = _READ | {Flag.AS}
 _MAINTENANCE = frozenset({Flag.CLUSTER, Flag.GRAPH, Flag.STORE, Flag.PROFILE})
+_CONTROL = frozenset({Flag.CLUSTER, Flag.GRAPH, Flag.PROFILE})
 _NONE: frozenset[Flag] = frozenset()
 
 
@@ -126,10 +131,17 @@ COMMANDS: dict[str, CommandFacts] = {
         _facts("schema plan", Capability.DIRECT, frozenset({Flag.STORE, Flag.PROFILE})),
         _facts("init", Capability.DIRECT, _NONE),
         _facts("optimize", Capability.DIRECT, _MAINTENANCE),
+        _facts("repair", Capability.DIRECT, _MAINTENANCE),
+        _facts("cleanup", Capability.DIRECT, _MAINTENANCE),
         _facts("indexes", Capability.ANY, _READ),
         _facts("verify", Capability.DIRECT, _MAINTENANCE),
         _facts("recoveries", Capability.DIRECT, _MAINTENANCE),
         _facts("lint", Capability.DIRECT, _MAINTENANCE),
+        _facts("queries list", Capability.CONTROL, _CONTROL),
+        _facts("queries validate", Capability.CONTROL, _CONTROL),
+        _facts("policy validate", Capability.CONTROL, _CONTROL, "policy"),
+        _facts("policy test", Capability.CONTROL, _CONTROL, "policy"),
+        _facts("policy explain", Capability.CONTROL, _CONTROL, "policy"),
         _facts("format", Capability.LOCAL, _NONE),
         _facts("version", Capability.LOCAL, _NONE),
         _facts("help", Capability.LOCAL, _NONE),

@@ -9,8 +9,10 @@ from omnigraph import history
 from omnigraph.graph.handle import Handle
 
 if TYPE_CHECKING:
+    from omnigraph.model.durations import Duration
+    from omnigraph.model.progress import ProgressListener
     from omnigraph.write.recovery import RecoveryRecord, Sidecar
-    from omnigraph.write.upkeep import IndexReport, IndexStatus, OptimizeReport
+    from omnigraph.write.upkeep import CleanupReport, IndexReport, IndexStatus, OptimizeReport, RepairReport
     from omnigraph.write.verify import VerifyReport
 
 
@@ -62,6 +64,55 @@ class Maintenance(Handle):
 
         self._allow("admin")
         return optimize(self._storage, lambda: self._accepted, self._named(branch), tables=tables, actor_id=self._actor)
+
+    def cleanup(
+        self,
+        *,
+        keep_versions: int | None = None,
+        older_than: Duration | None = None,
+        since: str | None = None,
+        grace: Duration | None = None,
+        confirm: bool = False,
+        progress: ProgressListener | None = None,
+    ) -> CleanupReport:
+        """Removes old versions of tables, for good. Without `confirm` it says what would go, and changes nothing.
+
+        At least one limit says what stays: the newest `keep_versions` of each table, what is not `older_than` a
+        duration (`"7d"`, a `timedelta`, seconds), everything `since` a commit, tag or time. A version goes only if each
+        limit lets it go. What a branch or a tag shows always stays, and what a merge of two branches needs, and what
+        was replaced less than `grace` ago (`"1h"`): a read that began within this time never misses a file. Earlier
+        states cannot be read afterwards; their commits stay listed.
+
+        >>> graph.cleanup(keep_versions=10).versions
+        0
+        >>> graph.cleanup(keep_versions=10, confirm=True).failed
+        ()
+
+        Raises BadRequest without a limit; BranchUnreadable, RecoveryRequired and TableDrift when it cannot be told what
+        is needed, before anything is removed; SchemaApplyInProgress, LeaseTimeout and OpenedReadOnly.
+        """
+        from omnigraph.write.upkeep import cleanup, policy_of
+
+        self._allow("admin")
+        policy = policy_of(keep_versions, older_than, since, grace)
+        return cleanup(self._storage, policy, confirm=confirm, progress=progress)
+
+    def repair(self, branch: str | None = None, *, confirm: bool = False, force: bool = False) -> RepairReport:
+        """Shows tables that another program moved on without telling the graph, and publishes them as they are.
+
+        With `confirm` those that were only compacted are published: no row changes. With `force` as well all others,
+        as they are: nobody has checked their rows, so run `verify` afterwards.
+
+        >>> {table.classification for table in graph.repair().tables}
+        {'no_drift'}
+
+        Raises BadRequest for `force` without `confirm`, RecoveryRequired while an interrupted write waits,
+        BranchNotFound and OpenedReadOnly.
+        """
+        from omnigraph.write.upkeep import repair
+
+        self._allow("admin")
+        return repair(self._storage, lambda: self._accepted, self._named(branch), confirm=confirm, force=force)
 
     def verify(self, *, deep: bool = True) -> VerifyReport:
         """Checks the whole graph without changing it. Without `deep` rows and indexes are not read.

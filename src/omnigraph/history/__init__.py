@@ -7,6 +7,12 @@ from typing import TYPE_CHECKING
 from omnigraph.model.late_names import late_names
 
 if TYPE_CHECKING:
+    from omnigraph.history.blobs import Blob as Blob
+    from omnigraph.history.blobs import BlobIsExternal as BlobIsExternal
+    from omnigraph.history.blobs import BlobNotFound as BlobNotFound
+    from omnigraph.history.blobs import BlobRangeNotSatisfiable as BlobRangeNotSatisfiable
+    from omnigraph.history.blobs import InvalidBlobSelector as InvalidBlobSelector
+    from omnigraph.history.blobs import find_blob as find_blob
     from omnigraph.history.branch_details import BranchDetails as BranchDetails
     from omnigraph.history.branch_details import details_of_branches as details_of_branches
     from omnigraph.history.branches import BranchIsTagged as BranchIsTagged
@@ -26,17 +32,23 @@ if TYPE_CHECKING:
     from omnigraph.history.entity_log import entity_changes as entity_changes
     from omnigraph.history.entity_lookup import PastEntity as PastEntity
     from omnigraph.history.entity_lookup import entity_at as entity_at
+    from omnigraph.history.kept_commits import keep_commit as keep_commit
     from omnigraph.history.known_commits import KnownCommits as KnownCommits
     from omnigraph.history.log import LogEntry as LogEntry
     from omnigraph.history.log import LogFilter as LogFilter
     from omnigraph.history.log import log_entries as log_entries
     from omnigraph.history.log import log_filter as log_filter
+    from omnigraph.history.merge_needs import commits_that_merges_read as commits_that_merges_read
     from omnigraph.history.names import AmbiguousName as AmbiguousName
     from omnigraph.history.names import InvalidTagName as InvalidTagName
     from omnigraph.history.references import Reference as Reference
     from omnigraph.history.references import TaggedCommitGone as TaggedCommitGone
     from omnigraph.history.references import UnknownReference as UnknownReference
     from omnigraph.history.references import resolve as resolve
+    from omnigraph.history.schemas import schema_by_hash as schema_by_hash
+    from omnigraph.history.schemas import schema_changes as schema_changes
+    from omnigraph.history.schemas import schema_of as schema_of
+    from omnigraph.history.schemas import schema_on as schema_on
     from omnigraph.history.snapshots import Snapshot as Snapshot
     from omnigraph.history.snapshots import current_snapshot as current_snapshot
     from omnigraph.history.snapshots import snapshot_of as snapshot_of
@@ -51,6 +63,14 @@ else:
     __getattr__, __dir__ = late_names(
         __name__,
         {
+            "blobs": (
+                "Blob",
+                "BlobIsExternal",
+                "BlobNotFound",
+                "BlobRangeNotSatisfiable",
+                "InvalidBlobSelector",
+                "find_blob",
+            ),
             "branches": (
                 "BranchIsTagged",
                 "branch_list",
@@ -72,7 +92,9 @@ else:
                 "PastEntity",
                 "entity_at",
             ),
+            "kept_commits": ("keep_commit",),
             "known_commits": ("KnownCommits",),
+            "merge_needs": ("commits_that_merges_read",),
             "names": (
                 "AmbiguousName",
                 "InvalidTagName",
@@ -82,6 +104,12 @@ else:
                 "TaggedCommitGone",
                 "UnknownReference",
                 "resolve",
+            ),
+            "schemas": (
+                "schema_by_hash",
+                "schema_changes",
+                "schema_of",
+                "schema_on",
             ),
             "snapshots": (
                 "Snapshot",

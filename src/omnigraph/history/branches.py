@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-from omnigraph.history.commits import snapshot_at
+from omnigraph.history.commits import require_kept, snapshot_at
 from omnigraph.history.kept_commits import keep_commits
 from omnigraph.history.names import check_new_branch
 from omnigraph.history.references import Reference
@@ -77,11 +77,16 @@ def create_branch_from(storage: GraphStorage, name: str, reference: Reference) -
     def at_commit() -> LoadedManifest:
         return storage.manifest.load_at(source, snapshot_at(storage, reference.commit).version)
 
-    return _create(storage, name, source, at_commit)
+    return _create(storage, name, source, at_commit, is_past=True)
 
 
-def _create(storage: GraphStorage, name: str, source: str, read_base: Callable[[], LoadedManifest]) -> HeadIs:
-    """Cuts a branch from a version of its source, which is read while nobody can delete it."""
+def _create(
+    storage: GraphStorage, name: str, source: str, read_base: Callable[[], LoadedManifest], *, is_past: bool = False
+) -> HeadIs:
+    """Cuts a branch from a version of its source, which is read while nobody can delete it.
+
+    What an earlier commit showed may be about to be removed: that is looked at once the branch has its name.
+    """
     storage.require_writable()
     name = check_new_branch(name)
     with storage.leases.hold(source, name, graph=True) as held:
@@ -89,8 +94,16 @@ def _create(storage: GraphStorage, name: str, source: str, read_base: Callable[[
         base = read_base()
         storage.manifest.forget(name)
         held.check()
+        if is_past:
+            require_kept(storage, base.state.pins())
         storage.lineages.create(MANIFEST, name, None if source == MAIN else source, base.version)
         reach(Point.BRANCH_CREATED)
+        if is_past:
+            try:
+                require_kept(storage, base.state.pins())
+            except OmniGraphError:
+                storage.lineages.delete(MANIFEST, name)
+                raise
         own = base.state.heads.get(name)
         return HeadIs(storage.manifest.identifier(name), own.head_commit_id if own is not None else None)
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from omnigraph.history.snapshots import Snapshot, snapshot_of
 from omnigraph.model.errors import BranchNotFound, CommitNotFound, Corrupt, HistoricalVersionReclaimed
 from omnigraph.model.identifiers import MAIN
 from omnigraph.model.values import parse_datetime
 from omnigraph.storage import GraphStorage
-from omnigraph.storage.manifest import GraphCommit, LoadedManifest, ManifestState
+from omnigraph.storage.manifest import GraphCommit, LoadedManifest, ManifestState, TablePin
 
 SEARCH_FORWARD_VERSIONS = 16
 """A commit recorded one version too low (another program compacted meanwhile) is searched for this far ahead."""
@@ -77,3 +79,11 @@ def manifest_at(storage: GraphStorage, commit: GraphCommit, older: LoadedManifes
 def _shows(loaded: LoadedManifest, commit: GraphCommit) -> bool:
     head = loaded.state.heads.get(loaded.branch)
     return head is not None and head.head_commit_id == commit.commit_id
+
+
+def require_kept(storage: GraphStorage, pins: Iterable[TablePin]) -> None:
+    """Refuses table versions that were removed or are about to be: nothing may be named that cannot be read."""
+    named = tuple(pins)
+    storage.condemned.require_kept(named)
+    for pin in named:
+        storage.tables.require_there(pin)

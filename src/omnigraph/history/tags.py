@@ -9,13 +9,14 @@ from __future__ import annotations
 import json
 import time
 
-from omnigraph.history.commits import find_commit, snapshot_at
+from omnigraph.history.commits import find_commit, require_kept, snapshot_at
 from omnigraph.history.names import check_new_tag
 from omnigraph.language import did_you_mean
-from omnigraph.model.errors import BranchExists, Conflict, Corrupt, Json, NotFound, ReadSetChanged
+from omnigraph.model.errors import BranchExists, Conflict, Corrupt, Json, NotFound, OmniGraphError, ReadSetChanged
 from omnigraph.model.late_dataclass import dataclass
 from omnigraph.model.values import format_datetime
 from omnigraph.storage import MANIFEST, TAGS, GraphStorage, tag_object, tag_of
+from omnigraph.storage.objects import StoredObject
 
 VERSION = 1
 
@@ -87,11 +88,25 @@ def create_tag(
         if name in storage.lineages.names(MANIFEST):
             raise BranchExists(name, name)
         commit = find_commit(storage, commit_id)
-        snapshot_at(storage, commit)  # a name for what cannot be read any more would be of no use
+        shown = snapshot_at(storage, commit).tables
+        require_kept(storage, shown)  # a name for what cannot be read any more would be of no use
         tag = Tag(name, commit.commit_id, time.time_ns() // 1000, actor_id)
         held.check()
+        before = storage.objects.read(tag_object(name))
         _write(storage, tag, force=force)
+        try:
+            require_kept(storage, shown)  # it may be about to be removed: from now on the tag stands against that
+        except OmniGraphError:
+            _take_back(storage, name, before)
+            raise
     return tag
+
+
+def _take_back(storage: GraphStorage, name: str, before: StoredObject | None) -> None:
+    if before is None:
+        storage.objects.delete(tag_object(name))
+    else:
+        storage.objects.write(tag_object(name), before.data)
 
 
 def delete_tag(storage: GraphStorage, name: str) -> Tag:

@@ -73,9 +73,17 @@ class Point(StrEnum):
     SCHEMA_COLLECTING = "schema_apply.before_collect"  # all files in place; what is dropped for good is still there
     SCHEMA_DONE = "schema_apply.before_unlock"  # and no sidecar; the lock is still there
     COMPACTION_WRITTEN = "compaction.after_write"  # the files of one more table in a staging folder; none in the table
+    CLEANUP_CONDEMNED = "cleanup.after_condemn"  # it is written down which versions of a table go; all are there
+    CLEANUP_DECIDED = "cleanup.before_versions"  # the same; nobody named one of them meanwhile
     VERSIONS_REMOVED = "cleanup.versions_removed"  # some more version files of a table are gone, what they named is not
     CLEANUP_TABLE = "cleanup.table_gc"  # some more of what removed versions named is gone
     CLEANUP_FORK = "cleanup.reconcile_fork"  # before one more orphan fork is removed
+    CLONE_CLAIMED = "clone.after_claim"  # the mark and the lock of a clone at its target, nothing else
+    CLONE_FILE_COPIED = "clone.after_file"  # and one more file of a table or of __manifest
+    CLONE_TABLE_FILLED = "clone.after_table"  # and one more table with its rows
+    CLONE_REPLAYED = "clone.after_commit"  # __manifest, and one more commit of a branch
+    CLONE_COPIED = "clone.before_schema_files"  # everything but the schema files: not a graph yet
+    CLONE_FILE_WRITTEN = "clone.after_schema_file"  # and one more of them; with _schema.pg it is a graph
     SIDECAR_WRITE = "recovery.sidecar_write"  # nothing of this operation
     SIDECAR_CONFIRM = "recovery.sidecar_confirm"  # every table of a merge moved; its sidecar does not say so yet
     SIDECAR_DELETE = "recovery.sidecar_delete"  # resolved; the sidecar is still there

@@ -12,8 +12,9 @@ from omnigraph.storage.lance import Handles, VersionFiles, new_session
 from omnigraph.storage.leases import Leases
 from omnigraph.storage.manifest import ManifestStore
 from omnigraph.storage.objects import ObjectStore, open_store
+from omnigraph.storage.reclaim import CondemnedVersions, OldVersions
 from omnigraph.storage.root import Address, Root, parse_root
-from omnigraph.storage.tables import Lineages, OldVersions, TableCommits, Tables
+from omnigraph.storage.tables import Lineages, TableCommits, Tables
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,7 @@ class GraphStorage:
     table_commits: TableCommits
     lineages: Lineages
     old_versions: OldVersions
+    condemned: CondemnedVersions
     leases: Leases
     blob_bases: BlobBases = field(default_factory=BlobBases)
     """The external blobs that writes of this handle may name."""
@@ -76,6 +78,7 @@ def _assembled(
         table_commits=TableCommits(root, handles, tables, durability),
         lineages=Lineages(root, objects, handles, durability),
         old_versions=OldVersions(root, objects, handles),
+        condemned=CondemnedVersions(objects),
         leases=Leases(root, objects),
         blob_bases=blob_bases or BlobBases(),
     )

@@ -11,12 +11,21 @@ LEASES = "__leases"
 SCHEMAS = "__schemas"
 STAGING = "__staging"
 TAGS = "__tags"
+CLEANUP = "__cleanup"
 INIT_CLAIM = "__init_claim.json"
+HISTORY = "__history"
+CLONE_MARK = "__clone.json"
+CLONE_LOCK = "__clone.lock"
 
 SCHEMA_SOURCE = "_schema.pg"
 SCHEMA_IR = "_schema.ir.json"
 SCHEMA_STATE = "__schema_state.json"
 SCHEMA_FILES = (SCHEMA_SOURCE, SCHEMA_IR, SCHEMA_STATE)
+CLONED_FOLDERS = ("nodes", "edges", MANIFEST, RECOVERY_AUDIT, SCHEMAS, TAGS, HISTORY, LEASES)
+"""What a clone may put into its target."""
+
+LINEAGE_FOLDERS = frozenset({"_versions", "_transactions", "_deletions", "_indices", "data"})
+"""What Lance keeps of one lineage, below its folder."""
 
 
 def branch_ref(location: str, branch: str) -> str:

@@ -16,6 +16,7 @@ from omnigraph.storage.lance import (
     LanceDataset,
     LanceOperation,
     Transaction,
+    VersionFiles,
     classify,
     sync_version,
     translate,
@@ -38,6 +39,11 @@ class LineageVersion:
     restores: int | None = None  # for a Restore: the version whose content it has
     commit_id: str | None = None  # the graph commit that it was made for, if it says so
 
+    @property
+    def is_readable(self) -> bool:
+        """Whether anybody can say what made it."""
+        return self.operation != UNREADABLE
+
 
 def lineage_head(storage: GraphStorage, location: str, lineage: str | None) -> int | None:
     """The newest version of a lineage, published or not; None when there is no such lineage."""
@@ -50,6 +56,18 @@ def lineage_head(storage: GraphStorage, location: str, lineage: str | None) -> i
         if classify(error) is Fault.MISSING:
             return None
         raise translate(error, storage.root.join(path)) from error
+
+
+def remove_torn_version(storage: GraphStorage, location: str, lineage: str | None) -> int | None:
+    """Removes the newest version of a lineage if a power cut tore it, and returns which it was.
+
+    It was never confirmed: its file is synced before that. The caller holds the lease of the branch.
+    """
+    path = layout.branch_tree(location, lineage)
+    torn = VersionFiles(storage.root, storage.objects).remove_torn(path)
+    if torn is not None:
+        storage.handles.forget(path)
+    return torn
 
 
 def lineage_versions(

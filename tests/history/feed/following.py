@@ -133,7 +133,10 @@ def entities(graph: Graph, branch: str = "main") -> dict[tuple[str, str], Any]:
 
 
 def reclaim(graph: Graph, *types: str) -> None:
-    """Removes the versions of the tables of main that are not the newest, as a cleanup with no grace would."""
+    """Removes the versions of the tables of main that are not the newest."""
+    if not types:
+        assert graph.cleanup(keep_versions=1, grace=0, confirm=True).versions > 0
+        return
     for pin in graph.snapshot().tables:
         if types and pin.table_key.type_name not in types:
             continue

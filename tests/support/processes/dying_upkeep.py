@@ -1,4 +1,4 @@
-"""Index upkeep or compaction as a program of its own, so that a test can kill it."""
+"""Upkeep as a program of its own, so that a test can kill it."""
 
 from __future__ import annotations
 
@@ -9,4 +9,7 @@ from omnigraph.graph import Graph
 if __name__ == "__main__":
     uri, operation = sys.argv[1:]
     graph = Graph.open(uri, actor="act-dying", durability="os")
-    graph.ensure_indices() if operation == "ensure_indices" else graph.optimize()
+    if operation == "cleanup":
+        graph.cleanup(keep_versions=1, grace=0, confirm=True)
+    else:
+        getattr(graph, operation)()

@@ -12,10 +12,7 @@ from omnigraph.cli.session import Session
 
 if TYPE_CHECKING:
     from omnigraph.model.errors import Json
-    from omnigraph.model.identifiers import TableKey
-    from omnigraph.write.upkeep import OptimizeReport
-
-MANIFEST = "__manifest"
+    from omnigraph.write.upkeep import OptimizedTable, OptimizeReport
 
 
 @click.command("optimize", cls=OmniCommand, example="omnigraph optimize lib.omni")
@@ -33,52 +30,39 @@ def command(session: Session, uri: str | None) -> None:
     target = session.target(uri)
     target.announce("optimize")
     with target.open_for_writing() as graph:
-        keys = [pin.table_key for pin in graph.snapshot("main").tables]
         report = graph.optimize("main")
-    datasets = [_document(str(key), report) for key in keys] + [_document(MANIFEST, report)]
+    datasets: list[Json] = [_document(table) for table in report.tables]
     commits: list[Json] = [commit_document(c) for c in (report.commit, report.indexes.commit) if c is not None]
-    lines = [f"optimize {target.uri} — {len(datasets)} datasets", *_lines(keys, report)]
-    session.output.show({"uri": target.uri, "datasets": list(datasets), "commits": commits}, lines)
+    lines = [f"optimize {target.uri} — {len(datasets)} datasets", *_lines(report)]
+    session.output.show({"uri": target.uri, "datasets": datasets, "commits": commits}, lines)
     if reason := report.conflict or report.indexes.conflict:
         raise ReportedFailure(f"optimize could not finish: {reason}")
 
 
-def _document(type_key: str, report: OptimizeReport) -> dict[str, Json]:
-    """One table; the manifest is kept short by its own writers, so nothing is ever to be done about it here."""
-    removed, added = _fragments(type_key, report)
-    pending: list[Json] = [
-        {"property": status.column, "reason": status.reason}
-        for status in report.indexes.pending
-        if status.type == type_key
-    ]
+def _document(table: OptimizedTable) -> dict[str, Json]:
+    pending: list[Json] = [{"property": each.column, "reason": each.reason} for each in table.pending_indexes]
     return {
-        "type_key": type_key,
-        "fragments_removed": removed,
-        "fragments_added": added,
-        "committed": removed > 0,
-        "skipped": None,
-        "published_dataset_version": None,
-        "lance_head_version": None,
+        "type_key": table.type,
+        "fragments_removed": table.fragments_removed,
+        "fragments_added": table.fragments_added,
+        "committed": table.committed,
+        "skipped": table.skipped,
+        "published_dataset_version": table.published_version,
+        "lance_head_version": table.head_version,
         "pending_indexes": pending,
     }
 
 
-def _fragments(type_key: str, report: OptimizeReport) -> tuple[int, int]:
-    for table in report.compacted:
-        if table.type == type_key:
-            return table.fragments_removed, table.fragments_added
-    return 0, 0
-
-
-def _lines(keys: list[TableKey], report: OptimizeReport) -> Iterator[str]:
-    for key in keys:
-        removed, added = _fragments(str(key), report)
-        label = f"{key.kind} type '{key.type_name}'"
-        yield f"  {label:<40} frags {removed} → {added} ✓"
-        for status in report.indexes.pending:
-            if status.type == str(key):
-                yield f"    index on {status.column} is pending: {status.reason}"
-    label = f"dataset '{MANIFEST}'"
-    yield f"  {label:<40} frags 0 → 0 ✓"
+def _lines(report: OptimizeReport) -> Iterator[str]:
+    for table in report.tables:
+        kind, _, name = table.type.partition(":")
+        label = f"{kind} type '{name}'" if name else f"dataset '{table.type}'"
+        if table.skipped is not None:
+            moved = f"{table.published_version} → {table.head_version}"
+            yield f"  {label:<40} skipped: {table.skipped} ({moved}); see `omnigraph repair`"
+            continue
+        yield f"  {label:<40} frags {table.fragments_removed} → {table.fragments_added} ✓"
+        for status in table.pending_indexes:
+            yield f"    index on {status.column} is pending: {status.reason}"
     if report.indexes.built:
         yield f"brought {len(report.indexes.built)} indexes up to date"

@@ -23,7 +23,7 @@ from omnigraph.storage.indexes.vector_search import (
     index_on,
     row_ids_of,
 )
-from omnigraph.storage.lance import LanceFileReader, MatchQuery, translated
+from omnigraph.storage.lance import LanceFileReader, MatchQuery
 from omnigraph.storage.tables import Table
 
 _OUR_ANALYSER = {
@@ -105,7 +105,7 @@ def text_index(table: Table, column: str) -> TextIndex | None:
 
 
 def _has_our_analyser(table: Table, index: SearchIndex) -> bool:
-    with translated(table.uri):
+    with table.reading():
         statistics = table.handle.stats.index_stats(index.name)
     settings = [segment.get("params", {}) for segment in statistics.get("segments") or statistics.get("indices") or []]
     return all(given.get(name, value) == value for given in settings for name, value in _OUR_ANALYSER.items())
@@ -140,7 +140,7 @@ def _lengths(table: Table, segment: str) -> pa.Table | None:
     for base in dict.fromkeys((table.uri, table.base_uri)):
         folder = f"{base}/_indices/{segment}"
         try:
-            with translated(table.uri):
+            with table.reading():
                 said = LanceFileReader(f"{folder}/metadata.lance", options).metadata().schema.metadata
                 files = [f"{folder}/part_{number}_docs.lance" for number in json.loads(said[b"partitions"])]
                 parts = [LanceFileReader(path, options).read_all().to_table() for path in files]
@@ -152,7 +152,7 @@ def _lengths(table: Table, segment: str) -> pa.Table | None:
 
 def _rows_of(table: Table, fragments: frozenset[int] | None) -> RowIds:
     """The rows of these fragments as far as the table has them; None: of all."""
-    with translated(table.uri):
+    with table.reading():
         chosen = None
         if fragments is not None:
             numbers = [number for number in table.handle.fragment_ids() if number in fragments]
@@ -172,7 +172,7 @@ def _scan(
     allowed: RowIds | None = None,
     indexed_only: bool = False,
 ) -> pa.Table:
-    with translated(table.uri):
+    with table.reading():
         found: pa.Table = table.handle.scanner(
             columns=columns,
             full_text_query=MatchQuery(query, column),

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from omnigraph.model.errors import OmniGraphError, StorageReadOnly, Unreachable
 from omnigraph.model.late_dataclass import dataclass
-from omnigraph.storage.lance import serialize_row_addrs, translated
+from omnigraph.storage.lance import serialize_row_addrs
 from omnigraph.storage.tables import Table
 
 RowIds = npt.NDArray[np.uint64]
@@ -46,7 +46,7 @@ class SearchIndex:
 def index_on(table: Table, column: str, kinds: Sequence[str]) -> SearchIndex | None:
     """The first index of one of these kinds on exactly this column; None also when it is damaged."""
     try:
-        with translated(table.uri):
+        with table.reading():
             present = set(table.handle.fragment_ids())
             for index in table.handle.describe_indices():
                 kind = str(index.index_type).upper()
@@ -90,7 +90,7 @@ def vector_ranked(
     index = vector_index(table, column)
     if index is not None and index.kind != "IVF_FLAT":
         nearest["refine_factor"] = REFINE_FACTOR
-    with translated(table.uri):
+    with table.reading():
         found = table.handle.scanner(
             columns=["_rowid", "_distance"],
             nearest=nearest,

@@ -7,6 +7,7 @@ only module that reads that prose; each text is pinned by a canary test.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from enum import Enum, auto
 
 from omnigraph.model.errors import Corrupt, Internal, OmniGraphError, StorageReadOnly, Unreachable
@@ -116,12 +117,16 @@ class without_panics:  # noqa: N801 - used as a function; a commit enters some t
 
 
 class translated:  # noqa: N801 - as above
-    """Nothing that Lance raises inside leaves this block untranslated; our own errors pass."""
+    """Nothing that Lance raises inside leaves this block untranslated; our own errors pass.
 
-    __slots__ = ("_path",)
+    `if_missing` is asked first when a file is not there, and may raise an error that says more.
+    """
 
-    def __init__(self, path: str) -> None:
+    __slots__ = ("_if_missing", "_path")
+
+    def __init__(self, path: str, if_missing: Callable[[], None] | None = None) -> None:
         self._path = path
+        self._if_missing = if_missing
 
     def __enter__(self) -> None:
         return None
@@ -133,4 +138,6 @@ class translated:  # noqa: N801 - as above
             panic = EnginePanic(str(error))
             raise translate(panic, self._path) from error
         if isinstance(error, (OSError, ValueError, RuntimeError)):
+            if self._if_missing is not None and classify(error) is Fault.MISSING:
+                self._if_missing()
             raise translate(error, self._path) from error

@@ -42,8 +42,9 @@ from omnigraph.storage.lance import (
     classify,
     require_whole,
     require_whole_fragments,
-    sync_commit,
+    sync_operation,
     sync_version,
+    sync_version_file,
     translate,
     translated,
 )
@@ -226,13 +227,22 @@ class ManifestStore:
         """
         if not only_moves_head(base.branch, rows, base.state):
             return None
-        with translated(self._root.join(self._path(base.branch))):
-            if base.branch not in base.state.heads:
-                return StagedRows(base, tuple(rows), stage_first(base.handle, rows, self._root.lance_options))
-            place = base.head_place or find_head(base.handle, base.branch)
-            if place is None:
+        folder = self._root.join(self._path(base.branch))
+        with translated(folder):
+            swap = self._stage_swap(base, rows)
+            if swap is None:
                 return None
-            return StagedRows(base, tuple(rows), stage_swap(base.handle, place, rows, self._root.lance_options))
+            if self._root.is_local:
+                require_whole(folder, swap.created)
+            if self._is_synced:
+                sync_operation(folder, swap.created)
+            return StagedRows(base, tuple(rows), swap)
+
+    def _stage_swap(self, base: LoadedManifest, rows: Sequence[ManifestRow]) -> StagedSwap | None:
+        if base.branch not in base.state.heads:
+            return stage_first(base.handle, rows, self._root.lance_options)
+        place = base.head_place or find_head(base.handle, base.branch)
+        return None if place is None else stage_swap(base.handle, place, rows, self._root.lance_options)
 
     def commit(
         self, base: LoadedManifest, rows: Sequence[ManifestRow], staged: StagedRows | None = None
@@ -247,17 +257,17 @@ class ManifestStore:
         try:
             loaded = self._merge(base, rows) if staged is None else self._swap(base, rows, staged.swap)
         except (OSError, ValueError, RuntimeError) as error:
-            if classify(error) is Fault.CONFLICT:
+            if classify(error) is Fault.CONFLICT or self._remove_torn(path):
                 raise CommitLost from error
             raise translate(error, self._root.join(path)) from error
         self._keep(loaded)
         return loaded
 
     def _swap(self, base: LoadedManifest, rows: Sequence[ManifestRow], staged: StagedSwap) -> LoadedManifest:
-        if self._root.is_local:
-            require_whole(self._root.join(self._path(base.branch)), staged.created)
         swapped = swap_head(base.handle, staged, self._root.lance_options)
-        self._sync(base.handle, swapped.handle, staged.created)
+        if self._is_synced:
+            with translated(str(swapped.handle.uri)):
+                sync_version_file(swapped.handle)
         if swapped.handle.version != base.version + 1:
             return self._after(base, swapped.handle, rows)
         kept = (fragment for fragment in base.fragments if fragment[0] not in staged.removed)
@@ -283,10 +293,7 @@ class ManifestStore:
         reach(Point.MANIFEST_COMPACTING)
         handle = copy.copy(base.handle)
         with translated(self._root.join(self._path(base.branch))):
-            target = max(COMPACTED_ROWS_MIN, int(handle.count_rows()) // COMPACTED_FRAGMENTS)
-            rewritten = [
-                task.execute(handle) for task in Compaction.plan(handle, {"target_rows_per_fragment": target}).tasks
-            ]
+            rewritten = [task.execute(handle) for task in _compaction_tasks(handle)]
             if self._root.is_local:
                 folder = self._root.join(self._path(base.branch))
                 for each in rewritten:
@@ -299,11 +306,16 @@ class ManifestStore:
 
     def settle(self, loaded: LoadedManifest) -> None:
         """Makes durable what another writer published last; it may have died before it did."""
-        if self._root.is_local and self._durability == "full":
+        if self._is_synced:
             path = self._path(loaded.branch)
             with translated(self._root.join(path)):
                 before = self._handles.open_for_change(path, loaded.version - 1) if loaded.version > 1 else None
             self._sync(before, loaded.handle)
+
+    def is_worth_compacting(self, loaded: LoadedManifest) -> bool:
+        """Whether a compaction would leave fewer fragments at all."""
+        with translated(self._root.join(self._path(loaded.branch))):
+            return bool(_compaction_tasks(loaded.handle))
 
     def needs_compaction(self, loaded: LoadedManifest) -> bool:
         return len(loaded.fragments) > COMPACT_ABOVE_FRAGMENTS
@@ -389,7 +401,11 @@ class ManifestStore:
             return self._handles.open_for_change(path, at, block_bytes=READ_BLOCK_BYTES), stamp
         except (OSError, ValueError, RuntimeError) as error:
             if classify(error) is not Fault.MISSING:
-                raise translate(error, self._root.join(path)) from error
+                torn = self._versions.torn(path)
+                if torn is None or version not in (None, torn):
+                    raise translate(error, self._root.join(path)) from error
+                _log.warning("%s: version %d was torn by a power cut, and is passed over", path, torn)
+                return self._open(branch, torn - 1)
             if version is not None:
                 raise HistoricalVersionReclaimed(path, version) from error
             if branch == MAIN:
@@ -438,11 +454,26 @@ class ManifestStore:
         stamp = self._stamp_of(base.branch, handle)
         return self._loaded(base.branch, base.identifier, handle, base.state.fold(rows), stamp)
 
-    def _sync(self, before: Dataset | None, after: Dataset, operation: Any = None) -> None:
-        if self._root.is_local and self._durability == "full":
+    @property
+    def _is_synced(self) -> bool:
+        return self._root.is_local and self._durability == "full"
+
+    def _sync(self, before: Dataset | None, after: Dataset) -> None:
+        if self._is_synced:
             with translated(str(after.uri)):
-                if not sync_commit(after, operation):
-                    sync_version(before, after)
+                sync_version(before, after)
+
+    def _remove_torn(self, path: str) -> bool:
+        """Makes room for the next version where a power cut left a torn one. The caller holds the branch's lease."""
+        torn = self._versions.remove_torn(path)
+        if torn is not None:
+            _log.warning("%s: version %d was torn by a power cut, was never confirmed, and is removed", path, torn)
+        return torn is not None
+
+
+def _compaction_tasks(handle: Dataset) -> list[Any]:
+    target = max(COMPACTED_ROWS_MIN, int(handle.count_rows()) // COMPACTED_FRAGMENTS)
+    return list(Compaction.plan(handle, {"target_rows_per_fragment": target}).tasks)
 
 
 def _fragment_name(fragment: Any) -> tuple[int, str]:
@@ -462,6 +493,8 @@ def _parse_ref(branch: str, data: bytes) -> BranchRef:
 def _why_not_a_graph(objects: ObjectStore) -> str:
     if not objects.has_any(""):
         return "the directory or prefix is empty or does not exist"
+    if objects.exists(layout.CLONE_MARK):
+        return "a clone to it did not finish; it can be run again"
     if any(objects.exists(name) for name in layout.SCHEMA_FILES):
         return "there are schema files but no __manifest: an init did not finish"
     return "there is no __manifest"

@@ -65,6 +65,9 @@ class ObjectStore(Protocol):
     def list_files(self, folder: str) -> list[ListedFile]:
         """The files directly in a folder, of whatever size; a missing folder is empty."""
 
+    def tree_size(self, folder: str) -> tuple[int, int]:
+        """How many files lie below a folder, and how many bytes they have in all."""
+
     def now(self) -> float:
         """The time by the clock of the store: what a file that is written now is dated with."""
 

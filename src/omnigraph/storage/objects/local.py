@@ -99,6 +99,13 @@ class LocalObjects:
         except OSError as error:
             raise storage_error(error, self._at(folder)) from error
 
+    def tree_size(self, folder: str) -> tuple[int, int]:
+        try:
+            files = [os.path.join(where, name) for where, _, names in os.walk(self._at(folder)) for name in names]
+            return len(files), sum(os.stat(file).st_size for file in files)
+        except OSError as error:
+            raise storage_error(error, self._at(folder)) from error
+
     def now(self) -> float:
         """Of the file system, which need not be that of this machine."""
         with self._complete_temp("now", b"") as temp:

@@ -97,6 +97,11 @@ class S3Objects:
                 for each in found
             ]
 
+    def tree_size(self, folder: str) -> tuple[int, int]:
+        with self._errors(folder):
+            sizes = [int(each["size"]) for page in obstore.list(self._store, folder) for each in page]
+            return len(sizes), sum(sizes)
+
     def now(self) -> float:
         path = f"__clock_{new_ulid()}"
         with self._errors(path):

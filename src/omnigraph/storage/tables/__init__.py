@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from omnigraph.model.late_names import late_names
 
 if TYPE_CHECKING:
-    from omnigraph.storage.tables.blobs import blob_cells as blob_cells
-    from omnigraph.storage.tables.blobs import read_blobs as read_blobs
-    from omnigraph.storage.tables.blobs import split_by_blob_bytes as split_by_blob_bytes
+    from omnigraph.storage.tables.column_changes import field_numbers as field_numbers
+    from omnigraph.storage.tables.column_changes import stage_columns as stage_columns
+    from omnigraph.storage.tables.column_changes import stored_bytes as stored_bytes
     from omnigraph.storage.tables.columns import BLOB_TYPE as BLOB_TYPE
     from omnigraph.storage.tables.columns import arrow_type as arrow_type
     from omnigraph.storage.tables.columns import plainly_typed as plainly_typed
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from omnigraph.storage.tables.commits import StaleEffect as StaleEffect
     from omnigraph.storage.tables.commits import TableCommits as TableCommits
     from omnigraph.storage.tables.commits import commit_of as commit_of
+    from omnigraph.storage.tables.commits import made_for as made_for
     from omnigraph.storage.tables.commits import object_path as object_path
     from omnigraph.storage.tables.commits import published_version as published_version
     from omnigraph.storage.tables.fragments import FragmentState as FragmentState
@@ -29,9 +30,6 @@ if TYPE_CHECKING:
     from omnigraph.storage.tables.hashing import text_hashes as text_hashes
     from omnigraph.storage.tables.key_map import key_maps as key_maps
     from omnigraph.storage.tables.lineages import Lineages as Lineages
-    from omnigraph.storage.tables.old_versions import OldVersions as OldVersions
-    from omnigraph.storage.tables.old_versions import Removal as Removal
-    from omnigraph.storage.tables.old_versions import VersionOnDisk as VersionOnDisk
     from omnigraph.storage.tables.patches import row_addresses as row_addresses
     from omnigraph.storage.tables.patches import stage_patch as stage_patch
     from omnigraph.storage.tables.row_changes import CandidateRows as CandidateRows
@@ -68,10 +66,10 @@ else:
     __getattr__, __dir__ = late_names(
         __name__,
         {
-            "blobs": (
-                "blob_cells",
-                "read_blobs",
-                "split_by_blob_bytes",
+            "column_changes": (
+                "field_numbers",
+                "stage_columns",
+                "stored_bytes",
             ),
             "columns": (
                 "BLOB_TYPE",
@@ -83,6 +81,7 @@ else:
                 "StaleEffect",
                 "TableCommits",
                 "commit_of",
+                "made_for",
                 "object_path",
                 "published_version",
             ),
@@ -100,11 +99,6 @@ else:
             ),
             "key_map": ("key_maps",),
             "lineages": ("Lineages",),
-            "old_versions": (
-                "OldVersions",
-                "Removal",
-                "VersionOnDisk",
-            ),
             "patches": (
                 "row_addresses",
                 "stage_patch",

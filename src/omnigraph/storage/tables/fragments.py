@@ -68,7 +68,7 @@ class FragmentState:
 
 def fragment_states(table: Table) -> tuple[FragmentState, ...]:
     """The fragments in the order in which a scan reads them. Costs no request, and little for those met before."""
-    with translated(table.uri):
+    with table.reading():
         try:
             messages = fragment_messages(bytes(table.handle._ds.serialized_manifest()))
         except NotAManifest:
@@ -88,7 +88,7 @@ def rows_given(table: Table) -> int | None:
     A row that is written again keeps its row id. So between two versions of one line of history as many rows went as
     were given and did not make the table larger.
     """
-    with translated(table.uri):
+    with table.reading():
         try:
             return rows_ever(bytes(table.handle._ds.serialized_manifest()))
         except NotAManifest:
@@ -130,7 +130,7 @@ _met = _Met()
 def scan_fragments(table: Table, numbers: Sequence[int] | None, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
     """These fragments in this order (None: all of them), row by row as they lie there, `_rowid` among the columns if
     it is asked for."""
-    with translated(table.uri):
+    with table.reading():
         chosen = None if numbers is None else [table.handle.get_fragment(number) for number in numbers]
         yield from table.handle.scanner(
             columns=list(columns), fragments=chosen, scan_in_order=True, batch_size=65_536

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from omnigraph.storage.lance import Dataset, translated
+from omnigraph.storage.lance import Dataset
 from omnigraph.storage.tables.table import Table
 
 BUDGET_BYTES = 256 * 1024 * 1024
@@ -199,7 +199,7 @@ class KeyMaps:
         known = self._map_of(table)
         if known is None:
             return None
-        with known.lock, translated(table.uri):
+        with known.lock, table.reading():
             found = known.present(table.handle, ids) if known.cover(table.handle, self.announced) else None
             size = known.nbytes
         self._trim(table.uri, known, size)

@@ -24,8 +24,6 @@ from omnigraph.storage.objects import ObjectStore
 from omnigraph.storage.root import Root
 
 _log = logging.getLogger("omnigraph.storage")
-_PARTS = frozenset({"_versions", "_transactions", "_deletions", "_indices", "data"})
-"""The folders of a lineage's tree."""
 
 
 def _parents(path: str) -> list[str]:
@@ -112,7 +110,7 @@ class Lineages:
         tree = layout.branch_tree(location, name)
         below = [other.removeprefix(f"{name}/") for other in self.names(location) if other.startswith(f"{name}/")]
         if below:
-            for part in _PARTS - {other.partition("/")[0] for other in below}:
+            for part in layout.LINEAGE_FOLDERS - {other.partition("/")[0] for other in below}:
                 self._objects.delete_tree(f"{tree}/{part}")
         elif self._objects.has_any(tree):
             self._objects.delete_tree(tree)

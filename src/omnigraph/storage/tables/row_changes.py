@@ -17,7 +17,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.model.late_dataclass import dataclass
-from omnigraph.storage.lance import translated
 from omnigraph.storage.manifest import TablePin
 from omnigraph.storage.tables.deletion_vectors import ReadObject, deleted_offsets
 from omnigraph.storage.tables.fragments import FragmentState, RowIds, fragment_states
@@ -214,7 +213,7 @@ def _numbers(table: pa.Table, name: str) -> npt.NDArray[np.uint64]:
 def _scan(
     table: Table, states: Sequence[FragmentState], columns: Sequence[str], batch_rows: int = TAKE_ROWS
 ) -> Iterator[pa.RecordBatch]:
-    with translated(table.uri):
+    with table.reading():
         chosen = [table.handle.get_fragment(state.number) for state in states]
         scanner = table.handle.scanner(
             columns=list(columns), fragments=chosen, batch_size=batch_rows, batch_readahead=READ_AHEAD
@@ -225,7 +224,7 @@ def _scan(
 def _at(table: Table, addresses: Addresses, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
     """Rows by their addresses: Lance takes them without scanning."""
     listed = ",".join(map(str, addresses.tolist()))
-    with translated(table.uri):
+    with table.reading():
         yield from table.handle.scanner(columns=list(columns), filter=f"_rowaddr in ({listed})").to_batches()
 
 

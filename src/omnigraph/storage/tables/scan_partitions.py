@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
-from omnigraph.storage.lance import translated
 from omnigraph.storage.predicates import Predicate, to_sql
 from omnigraph.storage.tables.table import Table
 
@@ -18,7 +17,7 @@ def scan_groups(table: Table, *, rows: int = GROUP_ROWS) -> list[tuple[int, ...]
     groups: list[tuple[int, ...]] = []
     gathered: list[int] = []
     held = 0
-    with translated(table.uri):
+    with table.reading():
         for fragment in table.handle.get_fragments():
             size = int(fragment.physical_rows) - int(fragment.num_deletions)
             if gathered and held + size > rows:
@@ -40,7 +39,7 @@ def scan_group(
     """The rows of one group in bounded memory."""
     if not fragments:
         return
-    with translated(table.uri):
+    with table.reading():
         scanner = table.handle.scanner(
             columns=list(columns),
             filter=None if predicate is None else to_sql(predicate, table.schema),

@@ -57,9 +57,12 @@ class Table:
     told and remembered, and the question is asked again without it. `fall_back=False` lets its error through.
     """
 
-    def __init__(self, pin: TablePin, shared: SharedHandle, uri: str) -> None:
+    def __init__(
+        self, pin: TablePin, shared: SharedHandle, uri: str, require_there: Callable[[TablePin], None] = lambda _: None
+    ) -> None:
         self.pin = pin
         self.uri = uri
+        self._require_there = require_there
         self._shared = shared
         self._handle = shared.handle
 
@@ -68,7 +71,7 @@ class Table:
         """What anything that is remembered of these rows is remembered by."""
         known: TableIdentity | None = self._shared.identity
         if known is None:
-            with translated(self.uri):
+            with self.reading():
                 transaction = self._shared.transaction()
             known = TableIdentity(self.base_uri, self.pin.location, self.pin.lineage, self.version, transaction)
             self._shared.identity = known
@@ -91,7 +94,7 @@ class Table:
     def count(self, predicate: Predicate | None = None, *, fall_back: bool = True) -> int:
         """How many rows; without a predicate this costs no request."""
         if predicate is None:
-            with translated(self.uri):
+            with self.reading():
                 return int(self._handle.count_rows())
         sql = self._sql(predicate)
 
@@ -140,13 +143,13 @@ class Table:
 
     def take(self, row_ids: Sequence[int], columns: Sequence[str] | None = None) -> pa.Table:
         """Rows by stable row id, in the given order; ids that are gone are left out."""
-        with translated(self.uri):
+        with self.reading():
             taken: pa.Table = self._handle._take_rows(list(row_ids), columns=list(columns) if columns else None)
             return taken
 
     def indexes(self) -> list[IndexInfo]:
         """The indexes of this version, sorted by name."""
-        with translated(self.uri):
+        with self.reading():
             found = self._handle.describe_indices()
             return sorted((_index_info(index) for index in found), key=lambda index: index.name)
 
@@ -158,6 +161,14 @@ class Table:
         """The Lance handle, for the sibling modules of this package alone."""
         return self._handle
 
+    def reading(self) -> translated:
+        """What every read of Lance goes through. A file that is missing because its version was removed meanwhile is no
+        damage: that is HistoricalVersionReclaimed."""
+        return translated(self.uri, self._if_missing)
+
+    def _if_missing(self) -> None:
+        self._require_there(self.pin)
+
     @property
     def shared(self) -> SharedHandle:
         """The same, as it is shared between the tables of one version."""
@@ -167,7 +178,7 @@ class Table:
 
     def known_indexes(self) -> tuple[KnownIndex, ...]:
         """The indexes of this version with their files, for the sibling modules of this package."""
-        with translated(self.uri):
+        with self.reading():
             return index_health().indexes(self._shared, self.uri)
 
     def is_indexed(self, column: str) -> bool:
@@ -194,7 +205,7 @@ class Table:
             return chain(list(islice(batches, 1)), batches)
 
         found = self._asked(ask, predicate, use_index=use_index, fall_back=fall_back)
-        with translated(self.uri):
+        with self.reading():
             yield from found
 
     def _asked(
@@ -205,14 +216,14 @@ class Table:
         if fall_back and any(map(self.index_fault, indexes)):
             use_index = False
         try:
-            with translated(self.uri):
+            with self.reading():
                 return ask(use_index)
         except (Unreachable, StorageReadOnly):
             raise
         except OmniGraphError as error:
             if not indexes or not use_index or not fall_back:
                 raise
-            with translated(self.uri):
+            with self.reading():
                 answer = ask(False)  # when the rows are damaged this fails too
             index_health().give_up(self._blamed(indexes), self._name, error.sentence())
             return answer
@@ -225,14 +236,14 @@ class Table:
     def _answers(self, index: KnownIndex) -> bool:
         every = self._sql(Not(IsNull(index.columns[0])))
         try:
-            with translated(self.uri):
+            with self.reading():
                 self._handle.scanner(columns=[], filter=every, with_row_id=True).count_rows()
         except OmniGraphError:
             return False
         return True
 
     def _filter_indexes(self, columns: frozenset[str]) -> tuple[KnownIndex, ...]:
-        with translated(self.uri):
+        with self.reading():
             return index_health().for_filter(self._shared, self.uri, columns)
 
     @property
@@ -259,14 +270,15 @@ class Tables:
         uri = f"{self._root_uri}/{pin.path}"
         try:
             if pin.lineage is not None and pin.incarnation is None:  # nobody can tell later which one this was
-                return Table(pin, SharedHandle(self._handles.open_for_change(pin.path, pin.version)), uri)
+                handle = SharedHandle(self._handles.open_for_change(pin.path, pin.version))
+                return Table(pin, handle, uri, self.require_there)
             shared = self._handles.shared(pin.path, pin.version, pin.incarnation, lambda: self._still(pin))
         except (OSError, ValueError, RuntimeError) as error:
             if classify(error) is Fault.MISSING:
                 self._still(pin)
                 raise HistoricalVersionReclaimed(uri, pin.version) from error
             raise translate(error, uri) from error
-        return Table(pin, shared, uri)
+        return Table(pin, shared, uri, self.require_there)
 
     def require_there(self, pin: TablePin) -> None:
         """Refuses a version that was removed, also if this process still has a handle of it."""

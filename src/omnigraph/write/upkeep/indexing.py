@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from typing import Literal
 
+from omnigraph.history import schema_on
 from omnigraph.language.schema import Catalog, EdgeType, NodeType
 from omnigraph.model.errors import BadRequest, Conflict, TypeNotFound
 from omnigraph.model.identifiers import MAIN, TableKey
@@ -38,6 +39,7 @@ from omnigraph.write.changes import ChangeSet, StagedWork
 from omnigraph.write.commit import Prepared, WriteBase, owns
 from omnigraph.write.rules import refuse_foreign_ids
 from omnigraph.write.upkeep.attempts import UpkeepArea, publish_upkeep
+from omnigraph.write.upkeep.drift import is_drift
 from omnigraph.write.upkeep.index_plan import (
     SUBSTRING_ROWS_MIN,
     Action,
@@ -134,7 +136,7 @@ def ensure_indices(
             actor_id=actor_id,
         )
     state = storage.manifest.load(branch).state
-    status = index_status(storage, state.pins(), schema().catalog, branch=branch)
+    status = index_status(storage, state.pins(), schema_on(storage, branch, schema()).catalog, branch=branch)
     return IndexReport(
         commit=commit,
         built=tuple(upkeep.built) if commit is not None else (),
@@ -198,6 +200,8 @@ class _Upkeep:
                 continue
             table = self.storage.tables.open(pin)
             wanted = self._work(table, entity)
+            if wanted and is_drift(self.storage, base.loaded, pin) is not None:
+                continue  # another program wrote to it: that is to be repaired first
             work = StagedWork(key, self._stager(entity))
             if not wanted or is_foreign(self.storage, pins, catalog, work):
                 continue
