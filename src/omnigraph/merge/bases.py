@@ -84,6 +84,7 @@ class BaseFinder:
         self._storage = storage
         self._commits = KnownCommits(storage, loaded)
         self._changed_ids = changed_ids
+        self._snapshots: dict[str, Snapshot | None] = {}
 
     def outcome(self, source: str, target: str) -> tuple[Outcome, tuple[str, ...]]:
         """What kind of merge it is, and the best common ancestors."""
@@ -127,6 +128,11 @@ class BaseFinder:
         return self._rebuilt(commit_id, source, target)
 
     def _snapshot(self, commit_id: str) -> Snapshot | None:
+        if commit_id not in self._snapshots:
+            self._snapshots[commit_id] = self._read_snapshot(commit_id)
+        return self._snapshots[commit_id]
+
+    def _read_snapshot(self, commit_id: str) -> Snapshot | None:
         commit = self._commits.commit(commit_id)
         if commit is None:
             return None

@@ -27,7 +27,7 @@ from omnigraph.write.recovery.recover import pending, recover_branch, recover_gr
 from omnigraph.write.recovery.schema_apply import FOREIGN_LOCK_AGE_S, LOCK_NOTE
 from omnigraph.write.recovery.sidecars import Sidecar, SidecarUnreadable, sidecar_path, write_sidecar
 from support.graphs.self_check import check_layout
-from support.processes.interrupted_writes import BOTH, KNOWS, PERSON, SCHEMA, content, interrupted, publish_of
+from support.processes.interrupted_writes import BOTH, KNOWS, PERSON, SCHEMA, content, interrupted, move_on, publish_of
 from support.processes.writers import write_pair
 
 PROGRAM = Path(__file__).parents[2] / "support" / "processes" / "interrupted_writes.py"
@@ -420,9 +420,32 @@ def test_a_confirmed_merge_into_a_head_that_moved_is_taken_back(storage: GraphSt
     assert history(storage)[:2] == ["omnigraph:recovery", "winner"]
 
 
-def test_tx_C26_a_merge_of_the_first_form_is_published_without_confirmation(storage: GraphStorage) -> None:
-    interrupted(storage, kind="BranchMerge", exact=False, schema_version=1)
+@pytest.mark.parametrize("further", [(), ("Frank",), ("Frank", "Gil")], ids=["by one", "by two", "by three"])
+def test_tx_C26_a_merge_of_the_first_form_is_published_at_the_versions_that_its_tables_have(
+    storage: GraphStorage, further: tuple[str, ...]
+) -> None:
+    """It confirms nothing, and a table may have moved by any number of versions: what is there is the merge."""
+    source = "01JZ3V7C9J8Q2M4T6W8Y0A1B2C"
+    sidecar = interrupted(storage, kind="BranchMerge", exact=False, schema_version=1, merge_source_commit_id=source)
+    assert [pin.table_key for pin in sidecar.tables] == ["edge:Knows", "node:Person"]
+    for number, name in enumerate(further):
+        move_on(storage, sidecar.tables[1].post_commit_pin + number, name)
     assert recovered(storage) == ["rolled_forward"]
+    again = fresh(storage)
+    assert content(again) == {**WITH_EVE, "node:Person": sorted([*WITH_EVE["node:Person"], *further])}
+    head = again.manifest.load(MAIN).state.head
+    assert head is not None
+    assert (head.actor_id, head.merged_parent_id) == ("omnigraph:recovery", source)
+    assert kinds(storage) == ["RolledForward"]
+    (record,) = recoveries(again)
+    moved = {each.table_key: each.to_version - each.from_version for each in record.outcomes}
+    assert moved == {"edge:Knows": 1, "node:Person": 1 + len(further)}
+
+
+def test_a_merge_of_the_first_form_that_moved_one_of_two_tables_is_taken_back(storage: GraphStorage) -> None:
+    interrupted(storage, kind="BranchMerge", exact=False, schema_version=1, commits=[PERSON])
+    assert recovered(storage) == ["rolled_back"]
+    assert content(fresh(storage)) == WITHOUT_EVE
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import copy
 import json
 import logging
 import threading
+from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import field
 from typing import Any
@@ -74,6 +75,8 @@ READ_BLOCK_BYTES = 8 * 1024 * 1024
 """A compacted manifest of many thousand commits still comes in one request."""
 
 BRANCH_LIST_TRIES = 3
+PAST_MAX = 8
+"""So many earlier versions stay in memory. They share what they have in common."""
 """A listed ref may be deleted before it is read; then list again, at most this often."""
 
 _RELEASES = {1: "written by 0.3.1 or earlier", 2: "written by 0.4.1 to 0.6.1", 3: "written by 0.6.2 to 0.7.2"}
@@ -140,6 +143,8 @@ class ManifestStore:
         self._durability = durability
         self._lock = threading.Lock()
         self._warm: dict[str, LoadedManifest] = {}
+        self._past: OrderedDict[tuple[str, BranchIdentifier, int], LoadedManifest] = OrderedDict()
+        """Earlier versions that were read or left behind lately: a merge soon asks for where its branch began."""
 
     # --- reading ------------------------------------------------------------------------------------------
 
@@ -165,9 +170,15 @@ class ManifestStore:
         identifier = self.identifier(branch)
         with self._lock:
             warm = self._warm.get(branch)
+            past = self._past.get((branch, identifier, version))
         if warm is not None and warm.identifier == identifier and warm.version == version:
             return warm
-        return self._read(branch, identifier, version, older, is_past=True)
+        if past is not None and self._versions.stamp(self._path(branch), version) == past.stamp is not None:
+            return past
+        loaded = self._read(branch, identifier, version, older, is_past=True)
+        with self._lock:
+            self._keep_past(loaded)
+        return loaded
 
     @property
     def genesis(self) -> str:
@@ -330,7 +341,15 @@ class ManifestStore:
             warm = self._warm.get(loaded.branch)
             if warm is None or warm.identifier != loaded.identifier or warm.version < loaded.version:
                 self._warm[loaded.branch] = loaded
+                if warm is not None:
+                    self._keep_past(warm)
         return loaded
+
+    def _keep_past(self, loaded: LoadedManifest) -> None:
+        self._past[loaded.branch, loaded.identifier, loaded.version] = loaded
+        self._past.move_to_end((loaded.branch, loaded.identifier, loaded.version))
+        while len(self._past) > PAST_MAX:
+            self._past.popitem(last=False)
 
     def _require_known_files(self) -> None:
         """Forgets everything if what we know of another branch is not there any more: the folder was replaced, perhaps
@@ -344,6 +363,7 @@ class ManifestStore:
         """A version that we know is gone or is another file: whatever lies here now, it is not what we remember."""
         with self._lock:
             self._warm.clear()
+            self._past.clear()
         self._handles.forget()
 
     def _read(
@@ -386,7 +406,8 @@ class ManifestStore:
         Files have unique names, so the rows of theirs are ours, and ours that are not theirs came later.
         """
         with self._lock:
-            akin = [warm for warm in self._warm.values() if warm.fragments <= fragments]
+            known = (*self._warm.values(), *self._past.values())
+        akin = [each for each in known if each.fragments <= fragments]
         return max(akin, key=lambda warm: len(warm.fragments), default=None)
 
     def _open(self, branch: str, version: int | None) -> tuple[Dataset, Stamp | None]:
