@@ -7,19 +7,22 @@ from __future__ import annotations
 
 import datetime as dt
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from omnigraph import history
+from omnigraph.graph.blobs import Blobs
 from omnigraph.graph.change_feed import ChangeFeed
 from omnigraph.graph.choices import require_choice
+from omnigraph.graph.evolution import Evolution
 from omnigraph.graph.gate import Gate, authorizer_of
 from omnigraph.graph.maintenance import Maintenance
 from omnigraph.graph.merging import Merging
+from omnigraph.graph.moving import Moving
 from omnigraph.graph.schema_text import compile_schema_text
-from omnigraph.model.errors import Corrupt
+from omnigraph.model.errors import Corrupt, GraphNotFound, SchemaContractMissing
 from omnigraph.model.identifiers import MAIN, normalize_branch
 from omnigraph.storage import (
     STAGING,
@@ -31,22 +34,20 @@ from omnigraph.storage.files import Durability
 from omnigraph.storage.manifest import LoadedManifest
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
     from omnigraph.graph.gate import DecisionListener, Policy
     from omnigraph.graph.pinned import PinnedGraph
     from omnigraph.graph.reading import Read, Reader
     from omnigraph.model.progress import ProgressListener
-    from omnigraph.pipeline.export import ExportResult
     from omnigraph.pipeline.load import Engine, LoadMode, Source
     from omnigraph.query import Cancellation, Explanation, QueryLimits, QueryResult
     from omnigraph.query.plan import Mode
+    from omnigraph.storage.external import BlobBases
     from omnigraph.write import LoadResult, MutationResult
     from omnigraph.write.intake.tabular import Suggestion
     from omnigraph.write.verify import VerifyReport
 
 
-class Graph(Merging, ChangeFeed, Maintenance):
+class Graph(Merging, ChangeFeed, Maintenance, Blobs, Moving, Evolution):
     """A handle on one graph, bound to one branch. It is thread-safe: open it once and share it.
 
     Get one from `og.init` or `og.open`. It can be used in a `with` statement.
@@ -68,6 +69,7 @@ class Graph(Merging, ChangeFeed, Maintenance):
         force: bool = False,
         actor: str | None = None,
         durability: Durability = "full",
+        blob_bases: Sequence[str] = (),
     ) -> Self:
         """Creates an empty graph with this schema text; `schema_file` is the name that error messages show.
 
@@ -79,7 +81,7 @@ class Graph(Merging, ChangeFeed, Maintenance):
         """
         require_choice("durability", durability, ("full", "os"))
         compiled = compile_schema_text(schema, schema_file)
-        storage = open_storage(uri, durability=durability)
+        storage = open_storage(uri, durability=durability, blob_bases=_bases(blob_bases))
         create_graph(storage, compiled, force=force)
         return cls(storage, actor=actor)
 
@@ -93,10 +95,12 @@ class Graph(Merging, ChangeFeed, Maintenance):
         actor: str | None = None,
         durability: Durability = "full",
         policy: Policy | None = None,
+        blob_bases: Sequence[str] = (),
     ) -> Self:
         """Opens an existing graph. With `read_only` nothing is changed; otherwise crashed writes are resolved first.
 
-        With a `policy`, a policy file for one, every call is decided for the `actor` before it acts.
+        With a `policy`, a policy file for one, every call is decided for the `actor` before it acts. `blob_bases` are
+        the places that external blobs of a write may lie in, `s3://bucket/folder/` or `file:///folder/`.
 
         >>> graph = og.Graph.open("people.omni", read_only=True)
         >>> graph.branch_name
@@ -105,7 +109,7 @@ class Graph(Merging, ChangeFeed, Maintenance):
         Raises GraphNotFound, BranchNotFound, and FormatTooOld or FormatTooNew for a graph of another format version.
         """
         require_choice("durability", durability, ("full", "os"))
-        storage = open_storage(uri, durability=durability, read_only=read_only)
+        storage = open_storage(uri, durability=durability, read_only=read_only, blob_bases=_bases(blob_bases))
         main = storage.manifest.load(MAIN)  # the version stamp is checked before anything else
         if not read_only:
             from omnigraph.write.recovery import recover_graph
@@ -254,6 +258,17 @@ class Graph(Merging, ChangeFeed, Maintenance):
         gate = Gate(actor, self._gate.authorizer, on_decision)
         return type(self)(self._storage, self._branch, actor, gate=gate, kept=self._kept)
 
+    def with_policy(self, policy: Policy | None) -> Self:
+        """The same graph behind another policy: it shares what is in memory. A server changes its rules with it.
+
+        >>> graph.with_policy(None).allows("change", branch="main")
+        True
+
+        Raises InvalidPolicy for a file that is not valid.
+        """
+        gate = Gate(self._actor, authorizer_of(policy, self.uri))
+        return type(self)(self._storage, self._branch, self._actor, gate=gate, kept=self._kept)
+
     @property
     def _reader(self) -> Reader:
         """Made on the first read: a command that only writes does without the query engine."""
@@ -333,7 +348,7 @@ class Graph(Merging, ChangeFeed, Maintenance):
         if_commit: str | None = None,
         idempotency_key: str | None = None,
         message: str | None = None,
-        format: str = "jsonl",  # noqa: A002 - the word of the command line and of Spark
+        format: str | None = None,  # noqa: A002 - the word of the command line and of Spark
         type: str | None = None,  # noqa: A002
         mapping: Mapping[str, Any] | None = None,
         options: Mapping[str, str] | None = None,
@@ -346,13 +361,12 @@ class Graph(Merging, ChangeFeed, Maintenance):
         `mode="append"` refuses existing ids, `merge` replaces them (with `patch`, only the given properties), and
         `overwrite` replaces every type that occurs in the input. A missing branch is created from `base`, if given.
 
-        The source is a file, a folder, a glob, a list of these, lines in memory, or a DataFrame. Files are JSON lines,
-        or tables that `format`, `type` and `mapping` describe. Small inputs run in this process and others on Spark
-        (`engine`); `spark` is a session or the address of a master. `progress` is called while the load runs.
+        The source is files, folders, patterns, lines in memory, or a DataFrame. Files are JSON lines, CSV or Parquet by
+        their endings, or of a `format`; `type` and `mapping` describe tables. Small inputs run here, others on Spark.
 
         >>> graph.load(["people.jsonl"], mode="merge").nodes
         {'Person': 2}
-        >>> graph.load("people.csv", format="csv", type="Person", mode="merge").total_entities
+        >>> graph.load("people.csv", type="Person", mode="merge").total_entities
         3
 
         Raises ValidationFailed with the bad records, KeyConflict, InvalidMapping, BranchNotFound, PreconditionFailed,
@@ -366,7 +380,7 @@ class Graph(Merging, ChangeFeed, Maintenance):
         if match_edges is not None:
             require_choice("match_edges", match_edges, ("endpoints",))
         named, base_branch = self._named(branch), None if base is None else normalize_branch(base)
-        self._allow_load(named, base_branch)
+        self.authorize_load(named, base_branch)
         request = Load(
             source=source,
             mode=mode,
@@ -389,13 +403,19 @@ class Graph(Merging, ChangeFeed, Maintenance):
         )
         return load(self._storage, lambda: self._accepted, request)
 
-    def _allow_load(self, branch: str, base: str | None) -> None:
-        """A load changes a branch, and may make it first."""
+    def authorize_load(self, branch: str | None = None, base: str | None = None) -> None:
+        """Asks the policy for a load without doing it: it changes a branch, and may make it first.
+
+        >>> graph.authorize_load("draft", base="main")
+
+        Raises PolicyDenied.
+        """
         if self._gate.authorizer is None:
             return
-        if base is not None and branch not in history.branch_list(self._storage):
-            self._allow("branch_create", branch=base, target_branch=branch)
-        self._allow("change", branch=branch)
+        named = self._named(branch)
+        if base is not None and named not in history.branch_list(self._storage):
+            self._allow("branch_create", branch=normalize_branch(base), target_branch=named)
+        self._allow("change", branch=named)
 
     def suggest_mapping(
         self,
@@ -431,69 +451,16 @@ class Graph(Merging, ChangeFeed, Maintenance):
         self._storage.require_writable()
         return cleanup_staging(self._storage)
 
-    def export(
-        self, branch: str | None = None, *, types: Sequence[str] | None = None, dates: Literal["raw", "iso"] = "raw"
-    ) -> Iterator[bytes]:
-        """The entities of one snapshot as JSON lines: nodes before edges, sorted by id. `load` reads them back.
-
-        `types` narrows it to some types. `dates` writes dates as integers (`raw`) or as text (`iso`).
-
-        >>> next(graph.export(types=["Person"]))
-        b'{"type":"Person","data":{"id":"Ada","age":36,"name":"Ada"}}\\n'
-
-        Raises BranchNotFound and UnknownType.
-        """
-        from omnigraph.history.export import export_lines
-
-        named = self._named(branch)
-        self._allow("export", branch=named)
-        snapshot = history.current_snapshot(self._storage, named)
-        return export_lines(self._storage, snapshot, self._accepted.catalog, types=types, dates=dates)
-
-    def export_to(
-        self,
-        path: str | Path,
-        *,
-        format: Literal["jsonl", "parquet", "csv"] = "jsonl",  # noqa: A002 — the word that Spark and pandas users expect
-        branch: str | None = None,
-        types: Sequence[str] | None = None,
-        dates: Literal["raw", "iso"] | None = None,
-        engine: Literal["auto", "local", "spark"] = "auto",
-        spark: SparkSession | str | None = None,
-        progress: ProgressListener | None = None,
-    ) -> ExportResult:
-        """Writes one snapshot to an empty folder, several files in parallel. `load` reads it back.
-
-        `dates` says how text formats write dates: integers (`raw`, the default of JSON lines) or text (`iso`, of CSV).
-
-        >>> graph.export_to("backup", format="parquet", engine="local").total_entities
-        3
-
-        Raises BranchNotFound, UnknownType, and BadRequest for a folder that is not empty.
-        """
-        from omnigraph.pipeline.export import export_to
-
-        named = self._named(branch)
-        self._allow("export", branch=named)
-        snapshot = history.current_snapshot(self._storage, named)
-        return export_to(
-            self._storage,
-            self._accepted,
-            snapshot,
-            str(path),
-            format=format,
-            types=types,
-            dates=dates,
-            engine=engine,
-            spark=spark,
-            progress=progress,
-        )
-
     # --- parts --------------------------------------------------------------------------------------------
 
     def _check_contract(self, main: LoadedManifest) -> None:
         """Every declared type has a live table and every live table a declared type."""
-        schema = self._accepted
+        try:
+            schema = self._accepted
+        except SchemaContractMissing:
+            if is_unfinished_clone(self._storage):
+                raise GraphNotFound(self.uri, "a clone to it did not finish; it can be run again") from None
+            raise
         for text in schema.warnings:
             warnings.warn(f"{self.uri}: {text}", stacklevel=3)
         declared = {str(entity.table_key) for entity in schema.catalog.entities}
@@ -501,6 +468,15 @@ class Graph(Merging, ChangeFeed, Maintenance):
         if declared != live:
             differing = ", ".join(sorted(declared ^ live))
             raise Corrupt(self.uri, f"the accepted schema and the manifest disagree about: {differing}")
+
+
+def _bases(given: Sequence[str]) -> BlobBases | None:
+    """The rules of bases are imported where there are some."""
+    if not given:
+        return None
+    from omnigraph.storage.external import blob_bases
+
+    return blob_bases(given)
 
 
 def verify(uri: Address, *, deep: bool = True) -> VerifyReport:

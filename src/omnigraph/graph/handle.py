@@ -6,14 +6,12 @@ from typing import TYPE_CHECKING, Self
 
 from omnigraph import history
 from omnigraph.graph.gate import Gate
-from omnigraph.graph.schema_text import compile_schema_text
 from omnigraph.model.errors import BranchNotFound
 from omnigraph.model.identifiers import MAIN, normalize_branch
-from omnigraph.storage import AcceptedSchema, ContractFiles, GraphStorage, accept, files_stamp, read_files
+from omnigraph.storage import AcceptedSchema, ContractFiles, GraphStorage, accept_now, files_stamp, read_files
 
 if TYPE_CHECKING:
     from omnigraph.graph.reading import Reader
-    from omnigraph.language.schema import MigrationPlan
     from omnigraph.policy import ActionName
 
 
@@ -51,6 +49,40 @@ class Handle:
         """Every method that acts asks here first, with names in their one form. Raises PolicyDenied."""
         if self._gate.authorizer is not None:
             self._gate.require(action, branch=branch, target_branch=target_branch)
+
+    def authorize(
+        self,
+        action: ActionName,
+        *,
+        branch: str | None = None,
+        target_branch: str | None = None,
+        query: str | None = None,
+    ) -> None:
+        """Asks the policy for something without doing it. Every method asks for itself; a server asks early, too.
+
+        >>> graph.authorize("change", branch="main")
+
+        Raises PolicyDenied, and PolicyEvaluationFailed if the policy could not decide.
+        """
+        self._gate.require(action, branch=_tidy(branch), target_branch=_tidy(target_branch), query=query)
+
+    def allows(
+        self,
+        action: ActionName,
+        *,
+        branch: str | None = None,
+        target_branch: str | None = None,
+        query: str | None = None,
+    ) -> bool:
+        """Whether the policy would allow something. Without a policy everything is allowed.
+
+        >>> graph.allows("schema_apply", target_branch="main")
+        True
+
+        Raises PolicyEvaluationFailed if the policy could not decide.
+        """
+        decision = self._gate.decide(action, branch=_tidy(branch), target_branch=_tidy(target_branch), query=query)
+        return decision is None or decision.allowed
 
     @property
     def uri(self) -> str:
@@ -98,7 +130,7 @@ class Handle:
         if known is not None and stamp is not None and stamp == known[0]:
             return known[2]
         files = read_files(self._storage.objects)
-        accepted = known[2] if known is not None and known[1] == files else accept(files)
+        accepted = known[2] if known is not None and known[1] == files else accept_now(self._storage.objects, files)
         # The stamp was taken before the files were read: a change in between makes the next look read them again.
         self._kept.contract = (stamp, files, accepted)
         return accepted
@@ -113,22 +145,6 @@ class Handle:
         """
         return self.schema.source
 
-    def plan_schema(self, text: str, *, file: str | None = None, allow_data_loss: bool = False) -> MigrationPlan:
-        """The steps from the accepted schema to this text. Changes nothing.
-
-        `file` is the name that error messages show. Without `allow_data_loss` a dropped property keeps its data.
-
-        >>> plan = graph.plan_schema(graph.schema_source.replace("age: I32?", "age: I32?  email: String?"))
-        >>> print(plan.render())
-        - add property 'Person.email' (String?) on node 'Person'
-
-        Raises CompileError for a text that is not valid.
-        """
-        from omnigraph.language.schema import plan_migration
-
-        self._allow("read")
-        return plan_migration(self._accepted.ir, compile_schema_text(text, file), allow_data_loss=allow_data_loss)
-
     def _named(self, branch: str | None) -> str:
         return self._branch if branch is None else normalize_branch(branch)
 
@@ -141,3 +157,8 @@ class Handle:
 
             near = did_you_mean(name, history.branch_list(self._storage))
             raise BranchNotFound(name, near or error.remedy) from None
+
+
+def _tidy(branch: str | None) -> str | None:
+    """A branch that a question names, in its one form; None stays none."""
+    return None if branch is None else normalize_branch(branch)

@@ -47,7 +47,7 @@ from omnigraph.storage.tables import (
     table_schema,
 )
 from omnigraph.write import ChangeSet, StagedWork
-from omnigraph.write.commit import Prepared, WriteBase, WriteRequest, settle, write
+from omnigraph.write.commit import Prepared, WriteBase, WriteRequest, settle, write, write_base
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,7 +19,7 @@ from omnigraph.model.late_dataclass import dataclass
 from omnigraph.storage import AcceptedSchema, GraphStorage
 from omnigraph.storage.manifest import GraphCommit
 from omnigraph.write import ChangeSet
-from omnigraph.write.commit import Prepared, WriteBase, WriteRequest, write
+from omnigraph.write.commit import Prepared, WriteBase, WriteRequest, write, write_base
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +100,7 @@ def carry_out(
     """Writes what comes back as one commit, or raises and changes nothing. A dry run only plans it."""
     request = work.request
     if request.dry_run:
-        return work.plan(WriteBase(request.branch, storage.manifest.load(request.branch), schema())), None
+        return work.plan(write_base(storage, request.branch, schema())), None
     plans: list[MergePlan] = []
 
     def prepare(base: WriteBase) -> Prepared:

@@ -15,9 +15,14 @@ if TYPE_CHECKING:
     from omnigraph.storage.contract import AcceptedSchema as AcceptedSchema
     from omnigraph.storage.contract import ContractFiles as ContractFiles
     from omnigraph.storage.contract import accept as accept
+    from omnigraph.storage.contract import accept_now as accept_now
     from omnigraph.storage.contract import archive as archive
+    from omnigraph.storage.contract import archived as archived
+    from omnigraph.storage.contract import contract_of as contract_of
     from omnigraph.storage.contract import files_stamp as files_stamp
     from omnigraph.storage.contract import read_files as read_files
+    from omnigraph.storage.contract import staged_files as staged_files
+    from omnigraph.storage.contract import staged_name as staged_name
     from omnigraph.storage.create import create_graph as create_graph
     from omnigraph.storage.failpoints import InjectedFault as InjectedFault
     from omnigraph.storage.failpoints import Point as Point
@@ -31,10 +36,13 @@ if TYPE_CHECKING:
     from omnigraph.storage.layout import MANIFEST as MANIFEST
     from omnigraph.storage.layout import RECOVERY as RECOVERY
     from omnigraph.storage.layout import SCHEMA_FILES as SCHEMA_FILES
+    from omnigraph.storage.layout import SCHEMA_SOURCE as SCHEMA_SOURCE
     from omnigraph.storage.layout import STAGING as STAGING
     from omnigraph.storage.layout import TAGS as TAGS
     from omnigraph.storage.layout import tag_object as tag_object
     from omnigraph.storage.layout import tag_of as tag_of
+    from omnigraph.storage.new_tables import empty_table as empty_table
+    from omnigraph.storage.new_tables import make_table as make_table
     from omnigraph.storage.predicates import All as All
     from omnigraph.storage.predicates import AnyOf as AnyOf
     from omnigraph.storage.predicates import Compare as Compare
@@ -53,6 +61,7 @@ if TYPE_CHECKING:
     from omnigraph.storage.restore import LineageVersion as LineageVersion
     from omnigraph.storage.restore import lineage_head as lineage_head
     from omnigraph.storage.restore import lineage_versions as lineage_versions
+    from omnigraph.storage.restore import remove_torn_version as remove_torn_version
     from omnigraph.storage.restore import restore_lineage as restore_lineage
     from omnigraph.storage.restore import settle_versions as settle_versions
     from omnigraph.storage.restore import version_row as version_row
@@ -74,9 +83,14 @@ else:
                 "AcceptedSchema",
                 "ContractFiles",
                 "accept",
+                "accept_now",
                 "archive",
+                "archived",
+                "contract_of",
                 "files_stamp",
                 "read_files",
+                "staged_files",
+                "staged_name",
             ),
             "create": ("create_graph",),
             "failpoints": (
@@ -98,10 +112,15 @@ else:
                 "MANIFEST",
                 "RECOVERY",
                 "SCHEMA_FILES",
+                "SCHEMA_SOURCE",
                 "STAGING",
                 "TAGS",
                 "tag_object",
                 "tag_of",
+            ),
+            "new_tables": (
+                "empty_table",
+                "make_table",
             ),
             "predicates": (
                 "All",
@@ -126,6 +145,7 @@ else:
                 "LineageVersion",
                 "lineage_head",
                 "lineage_versions",
+                "remove_torn_version",
                 "restore_lineage",
                 "settle_versions",
                 "version_row",

@@ -25,6 +25,9 @@ from omnigraph.model.late_dataclass import dataclass
 from omnigraph.storage import layout
 from omnigraph.storage.objects import ObjectStore
 
+READS_MAX = 8
+"""How often the three files are read again when they were being replaced."""
+
 
 @dataclass(frozen=True, slots=True)
 class AcceptedSchema:
@@ -76,6 +79,44 @@ def accept(files: ContractFiles) -> AcceptedSchema:
     return AcceptedSchema(source, ir, recorded, catalog_from_ir(ir), warnings)
 
 
+def accept_now(objects: ObjectStore, files: ContractFiles) -> AcceptedSchema:
+    """The same while another process may be moving a new schema into place, file by file.
+
+    A file that waits to be moved counts as moved: together with those that are, it makes the new schema whole.
+    """
+    for _ in range(READS_MAX):
+        try:
+            return accept(files)
+        except (SchemaContractDrift, SchemaContractMissing):
+            waiting = staged_files(objects)
+            if waiting != ContractFiles(None, None, None):
+                chosen = zip(_three(waiting), _three(files), strict=True)
+                try:
+                    return accept(ContractFiles(*(new if new is not None else old for new, old in chosen)))
+                except (SchemaContractDrift, SchemaContractMissing):
+                    pass  # not all of them are written yet, or one was moved between two looks
+            again = read_files(objects)
+            if again == files and waiting == ContractFiles(None, None, None):
+                raise
+            files = again
+    return accept(files)
+
+
+def staged_name(name: str) -> str:
+    """A schema file that waits to be moved into its place."""
+    return f"{name}.staging"
+
+
+def staged_files(objects: ObjectStore) -> ContractFiles:
+    """What waits to be moved; None for a file that does not."""
+    found = (objects.read(staged_name(name)) for name in layout.SCHEMA_FILES)
+    return ContractFiles(*(None if each is None else each.data for each in found))
+
+
+def _three(files: ContractFiles) -> tuple[bytes | None, ...]:
+    return files.source, files.ir, files.state
+
+
 def _recorded_hash(data: bytes) -> str:
     try:
         state = json.loads(data)
@@ -122,8 +163,25 @@ def contract_of(schema: CompiledSchema) -> dict[str, bytes]:
     }
 
 
-def archive(objects: ObjectStore, schema: CompiledSchema) -> None:
+def archive(objects: ObjectStore, schema: CompiledSchema | AcceptedSchema) -> None:
     """Keeps a copy by hash, so that a historical read can use the schema of its commit."""
     stem = f"{layout.SCHEMAS}/{schema.ir_hash.removeprefix('sha256:')}"
     objects.write_if_absent(f"{stem}.pg", schema.source.encode())
     objects.write_if_absent(f"{stem}.ir.json", schema_ir_to_json(schema.ir, pretty=True).encode())
+
+
+def archived(objects: ObjectStore, ir_hash: str) -> AcceptedSchema | None:
+    """A schema that was accepted once, by its hash; None when no copy was kept. The text may be a later one."""
+    stem = f"{layout.SCHEMAS}/{ir_hash.removeprefix('sha256:')}"
+    stored = objects.read(f"{stem}.ir.json")
+    if stored is None:
+        return None
+    try:
+        ir = schema_ir_from_json(stored.data.decode())
+    except (BadRequest, UnicodeDecodeError) as error:
+        raise SchemaContractDrift(f"{stem}.ir.json cannot be read: {sentence_of(error)}") from error
+    if schema_ir_hash(ir) != ir_hash:
+        raise SchemaContractDrift(f"{stem}.ir.json hashes to {schema_ir_hash(ir)}")
+    source = objects.read(f"{stem}.pg")
+    text = "" if source is None else source.data.decode(errors="replace")
+    return AcceptedSchema(text, ir, ir_hash, catalog_from_ir(ir))

@@ -66,13 +66,13 @@ def create_graph(storage: GraphStorage, schema: CompiledSchema, *, force: bool =
 
 def _refuse_used_root(storage: GraphStorage, force: bool) -> None:
     uri = storage.root.uri
-    if _has_version(storage, layout.MANIFEST):
+    if has_version(storage, layout.MANIFEST):
         raise AlreadyInitialized(uri)
     if not force and any(storage.objects.exists(name) for name in layout.SCHEMA_FILES):
         raise AlreadyInitialized(uri)
 
 
-def _has_version(storage: GraphStorage, location: str) -> bool:
+def has_version(storage: GraphStorage, location: str) -> bool:
     """True when a dataset exists. Files without a version are what an init left that died while it made one."""
     return any(name.endswith(".manifest") for name in storage.objects.list_names(f"{location}/_versions"))
 
@@ -128,7 +128,7 @@ def _create_datasets(storage: GraphStorage, schema: CompiledSchema) -> GraphComm
         rows = list(_table_rows(storage, schema))
         reach(Point.INIT_TABLES_CREATED)
         head = GraphHead(branch=MAIN, head_commit_id=genesis.commit_id, parent_commit_id=None)
-        _create_exclusive(storage, layout.MANIFEST, encode([*rows, genesis, head]))
+        create_exclusive(storage, layout.MANIFEST, encode([*rows, genesis, head]))
         reach(Point.INIT_ACK_LOST)
     except (Conflict, InjectedFault):
         if _was_born(storage, genesis):
@@ -182,7 +182,7 @@ def _table_rows(storage: GraphStorage, schema: CompiledSchema) -> Iterator[Manif
 
 def _create_empty_table(storage: GraphStorage, location: str, schema: pa.Schema) -> None:
     """A table at version 1 with no rows; one that an unfinished init left in exactly that state is taken over."""
-    if _has_version(storage, location):
+    if has_version(storage, location):
         with translated(storage.root.join(location)):
             leftover = storage.handles.open_for_change(location)
         if leftover.version != 1 or leftover.count_rows() != 0 or not leftover.schema.equals(schema):
@@ -191,13 +191,13 @@ def _create_empty_table(storage: GraphStorage, location: str, schema: pa.Schema)
                 "choose another root, or remove the leftovers by hand",
             )
         return
-    _create_exclusive(storage, location, schema.empty_table())
+    create_exclusive(storage, location, schema.empty_table())
 
 
-def _create_exclusive(storage: GraphStorage, location: str, rows: pa.Table) -> Dataset:
+def create_exclusive(storage: GraphStorage, location: str, rows: pa.Table) -> Dataset:
     """Creates a dataset; of several creators one wins. `write_dataset(mode="create")` would let several win."""
     uri, options = storage.root.join(location), storage.root.lance_options
-    if storage.objects.has_any(location) and not _has_version(storage, location):
+    if storage.objects.has_any(location) and not has_version(storage, location):
         storage.objects.delete_tree(location)
     try:
         transaction = write_fragments(

@@ -23,8 +23,9 @@ from omnigraph.storage import MANIFEST, GraphStorage, open_storage
 from omnigraph.storage.failpoints import InjectedFault, Point, armed
 from omnigraph.storage.manifest import CommitIdentity, PublishPlan, publish
 from omnigraph.storage.restore import lineage_head, lineage_versions, version_row
+from omnigraph.write.evolution import unlock_schema
 from omnigraph.write.recovery.recover import pending, recover_branch, recover_graph, recoveries, resolve
-from omnigraph.write.recovery.schema_apply import FOREIGN_LOCK_AGE_S, LOCK_NOTE
+from omnigraph.write.recovery.schema_apply import LOCK_NOTE
 from omnigraph.write.recovery.sidecars import Sidecar, SidecarUnreadable, sidecar_path, write_sidecar
 from support.graphs.self_check import check_layout
 from support.processes.interrupted_writes import BOTH, KNOWS, PERSON, SCHEMA, content, interrupted, move_on, publish_of
@@ -523,14 +524,11 @@ def lock(storage: GraphStorage) -> None:
     storage.lineages.create(MANIFEST, SCHEMA_APPLY_LOCK, None, storage.manifest.load().version)
 
 
-def test_a_fresh_lock_of_a_program_without_leases_is_kept(
-    storage: GraphStorage, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_lock_of_a_program_without_leases_waits_for_somebody_to_remove_it(storage: GraphStorage) -> None:
     lock(storage)
     recover_graph(fresh(storage))
     assert storage.lineages.exists(MANIFEST, SCHEMA_APPLY_LOCK)
-    monkeypatch.setattr("omnigraph.write.recovery.schema_apply.FOREIGN_LOCK_AGE_S", -FOREIGN_LOCK_AGE_S)
-    recover_graph(fresh(storage))
+    assert unlock_schema(fresh(storage)).found
     assert not storage.lineages.exists(MANIFEST, SCHEMA_APPLY_LOCK)
 
 

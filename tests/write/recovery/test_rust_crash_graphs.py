@@ -234,7 +234,7 @@ def test_tx_C30_a_published_schema_whose_files_are_not_in_place_is_completed() -
         check_recovered(graph, "crash-schema-before")
 
 
-def test_tx_C35_a_lock_without_a_sidecar_is_released_when_it_is_old() -> None:
+def test_tx_C35_a_lock_of_another_program_without_a_sidecar_is_removed_by_unlocking() -> None:
     with rust_graph("crash-schema-before") as graph:
         for file in (graph.path / "__recovery").iterdir():
             file.unlink()
@@ -243,4 +243,6 @@ def test_tx_C35_a_lock_without_a_sidecar_is_released_when_it_is_old() -> None:
         storage = open_storage(graph.uri)
         assert storage.lineages.names("__manifest") == ["__schema_apply_lock__"]
         assert recover_graph(storage) == []
+        assert storage.lineages.names("__manifest") == ["__schema_apply_lock__"], "nobody can tell whether it lives"
+        assert unlock_schema(storage).found
         assert storage.lineages.names("__manifest") == []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from omnigraph.language.schema.catalog import Cardinality, RangeRule
@@ -13,11 +13,13 @@ from omnigraph.language.schema.steps import (
     RELAXED,
     TIGHTENED,
     TYPE_CHANGED,
+    VALUES_RENAMED,
     AddConstraint,
     ChangeCardinality,
     ChangePropertyType,
     ExtendEnum,
     RemoveConstraint,
+    RenameEnumValues,
     Step,
     UnsupportedChange,
     constraint_text,
@@ -33,11 +35,34 @@ _LOSSLESS = {
 }
 
 
-def type_steps(kind: TypeKind, owner: str, prop: PropertyIR, before: PropType, *, in_key: bool) -> Iterable[Step]:
-    """From `before` to the type of `prop`: an enum that grows, then what else changes, or one refusal."""
+def type_steps(
+    kind: TypeKind,
+    owner: str,
+    prop: PropertyIR,
+    before: PropType,
+    *,
+    in_key: bool,
+    renamed: Mapping[str, str] | None = None,
+) -> Iterable[Step]:
+    """From `before` to the type of `prop`: values that get another name, an enum that grows, then what else changes, or
+    one refusal."""
     after = prop.type
     if before == after:
         return
+    moved = _moved_values(before, after, renamed or {})
+    if moved and not in_key:
+        yield RenameEnumValues(
+            type_kind=kind,
+            type_name=owner,
+            property_name=prop.name,
+            mapping=tuple(sorted(moved.items())),
+            tier="validated",
+            code=VALUES_RENAMED,
+        )
+        kept = {moved.get(value, value) for value in before.enum_values or ()}
+        before = replace(before, enum_values=tuple(sorted(kept)))
+        if before == after:
+            return
     fault = _fault(before, after, in_key=in_key)
     if fault is not None:
         entity = f"{kind}:{owner}.{prop.name}"
@@ -59,6 +84,12 @@ def type_steps(kind: TypeKind, owner: str, prop: PropertyIR, before: PropType, *
             tier="validated" if tightened else "safe",
             code=NULLABLE_TO_REQUIRED if tightened else RELAXED,
         )
+
+
+def _moved_values(before: PropType, after: PropType, renamed: Mapping[str, str]) -> dict[str, str]:
+    """The values that the enum loses and the caller has a new name for, if that is one of the enum."""
+    stored, wanted = set(before.enum_values or ()), set(after.enum_values or ())
+    return {old: new for old, new in renamed.items() if old in stored - wanted and new in wanted}
 
 
 def _fault(before: PropType, after: PropType, *, in_key: bool) -> str | None:

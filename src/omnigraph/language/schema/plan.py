@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -45,6 +45,9 @@ from omnigraph.language.schema.steps import (
 )
 from omnigraph.language.schema.syntax import TypeKind
 
+EnumRenames = Mapping[str, Mapping[str, str]]
+"""By property, `node:T.p`: what each value that an enum loses becomes."""
+
 _COLUMN_KINDS: dict[str, ColumnKind] = {"key": "Key", "unique": "Unique", "index": "Index"}
 _DOCUMENTATION = ("description", "instruction")
 _PLANNED_ELSEWHERE = ("rename_from", "embed", *_COLUMN_KINDS)
@@ -61,6 +64,8 @@ class MigrationPlan:
 
     steps: tuple[Step, ...]
     warnings: tuple[Diagnostic, ...] = ()
+    resolution: Resolution = field(default_factory=Resolution)
+    """Which accepted declaration each desired one continues."""
 
     @property
     def supported(self) -> bool:
@@ -97,21 +102,52 @@ class MigrationPlan:
         return "\n".join(f"- {step.line()}" for step in self.steps) or "no schema changes"
 
 
-def plan_migration(accepted: SchemaIR, desired: CompiledSchema, *, allow_data_loss: bool = False) -> MigrationPlan:
-    """The plan, or CompileError (stage `resolution`) when rename hints contradict the accepted schema."""
+def plan_migration(
+    accepted: SchemaIR,
+    desired: CompiledSchema,
+    *,
+    allow_data_loss: bool = False,
+    hard_drops: Collection[str] = (),
+    enum_renames: EnumRenames | None = None,
+) -> MigrationPlan:
+    """The plan, or CompileError (stage `resolution`) when rename hints contradict the accepted schema.
+
+    `hard_drops` names what is dropped for good although the rest is not: `node:T`, `node:T.p`. `enum_renames` says what
+    becomes of values that an enum loses: `{"node:T.p": {"old": "new"}}`.
+    """
     report = Report(SourceText(desired.source, desired.file))
     resolution = resolve(accepted, desired, report)
     report.raise_if_failed()
-    planner = _Planner(accepted, desired.ir, resolution, "hard" if allow_data_loss else "soft")
-    return MigrationPlan(tuple(planner.steps()), report.warnings)
+    drops = Drops("hard" if allow_data_loss else "soft", frozenset(hard_drops))
+    planner = _Planner(accepted, desired.ir, resolution, drops, enum_renames or {})
+    return MigrationPlan(tuple(planner.steps()), report.warnings, resolution)
+
+
+@dataclass(frozen=True)
+class Drops:
+    """Which drops are for good."""
+
+    mode: DropMode
+    hard: frozenset[str]
+
+    def of(self, entity: str) -> DropMode:
+        return "hard" if entity in self.hard else self.mode
 
 
 class _Planner:
-    def __init__(self, accepted: SchemaIR, desired: SchemaIR, resolution: Resolution, mode: DropMode) -> None:
+    def __init__(
+        self,
+        accepted: SchemaIR,
+        desired: SchemaIR,
+        resolution: Resolution,
+        drops: Drops,
+        enum_renames: EnumRenames,
+    ) -> None:
         self.accepted = accepted
         self.desired = desired
         self.resolution = resolution
-        self.mode = mode
+        self.drops = drops
+        self.enum_renames = enum_renames
         self.new_node_names = {old: new for (kind, new), old in resolution.types.items() if kind == "node"}
 
     def steps(self) -> Iterator[Step]:
@@ -130,7 +166,7 @@ class _Planner:
                 yield self._drop_type(kind, name)
 
     def _drop_type(self, kind: TypeKind, name: str) -> Step:
-        step = DropType(type_kind=kind, name=name, mode=self.mode)
+        step = DropType(type_kind=kind, name=name, mode=self.drops.of(f"{kind}:{name}"))
         if kind == "interface":
             # No node implements it any more, or the desired schema would not have compiled; and it has no rows.
             return replace(step, code=RELAXED)
@@ -185,7 +221,8 @@ class _Planner:
                 continue
             if old.name != prop.name:
                 yield RenameProperty(type_kind=kind, type_name=after.name, from_name=old.name, to_name=prop.name)
-            yield from type_steps(kind, after.name, prop, old.type, in_key=prop.name in keys)
+            renamed = self.enum_renames.get(f"{kind}:{after.name}.{prop.name}", {})
+            yield from type_steps(kind, after.name, prop, old.type, in_key=prop.name in keys, renamed=renamed)
             yield from _embed_steps(kind, after.name, old, prop, renames)
             yield from _property_annotation_steps(kind, after.name, old, prop)
         for prop in before.properties:
@@ -193,7 +230,8 @@ class _Planner:
                 yield self._drop_property(kind, after.name, prop.name)
 
     def _drop_property(self, kind: TypeKind, owner: str, name: str) -> Step:
-        step = DropProperty(type_kind=kind, type_name=owner, property_name=name, mode=self.mode)
+        mode = self.drops.of(f"{kind}:{owner}.{name}")
+        step = DropProperty(type_kind=kind, type_name=owner, property_name=name, mode=mode)
         if kind == "interface":
             return replace(step, code=RELAXED)
         return replace(step, tier="destructive", code=PROPERTY_DROPPED)

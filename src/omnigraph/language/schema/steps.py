@@ -29,6 +29,7 @@ REQUIRED_WITHOUT_DEFAULT = "OG-MF-103"
 NULLABLE_TO_REQUIRED = "OG-MF-104"
 TYPE_CHANGED = "OG-MF-106"
 TIGHTENED = "OG-MF-107"
+VALUES_RENAMED = "OG-MF-108"
 NODE_DROPPED = "OG-DS-102"
 EDGE_DROPPED = "OG-DS-103"
 PROPERTY_DROPPED = "OG-DS-104"
@@ -214,6 +215,21 @@ class ExtendEnum(_OfType):
 
     def sentence(self) -> str:
         return f"extend enum '{self.type_name}.{self.property_name}' with {', '.join(self.added_values)}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RenameEnumValues(_OfType):
+    kind = "rename_enum_values"
+    property_name: str
+    mapping: tuple[tuple[str, str], ...]
+    """Old and new, sorted by the old one."""
+
+    def facts(self) -> dict[str, Any]:
+        return {**self.owner(), "property_name": self.property_name, "mapping": dict(self.mapping)}
+
+    def sentence(self) -> str:
+        pairs = ", ".join(f"{old} to {new}" for old, new in self.mapping)
+        return f"rename values of enum '{self.type_name}.{self.property_name}': {pairs}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

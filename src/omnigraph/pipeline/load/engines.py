@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from omnigraph.history import schema_on
 from omnigraph.model.errors import BadRequest
 from omnigraph.model.progress import ProgressListener
 from omnigraph.pipeline.load.progress import LocalReading
@@ -22,7 +23,7 @@ from omnigraph.storage import AcceptedSchema, GraphStorage
 from omnigraph.storage.indexes import BuildTask, BuiltSegment, build_in_threads
 from omnigraph.write.commit import WriteBase
 from omnigraph.write.intake import ItemSource
-from omnigraph.write.load import PreparedLoad, prepare_load
+from omnigraph.write.load import PreparedLoad, blob_intake, prepare_load
 from omnigraph.write.rules import CommittedView
 
 if TYPE_CHECKING:
@@ -113,6 +114,7 @@ class LocalRun:
                 max_errors=self.load.max_errors,
                 on_error=self.load.on_error,
                 listener=reading,
+                blobs=blob_intake(self.storage, self.load.mode),
             )
             reading.checked()
             return prepared
@@ -140,7 +142,11 @@ def spark_run(
     begun = time.perf_counter()
     spark = _session_of(load)
     seconds = {"session": time.perf_counter() - begun}
-    source = items if items is not None else frame_source(load.source, load.how, schema().catalog, spark)
+    source = (
+        items
+        if items is not None
+        else frame_source(load.source, load.how, schema_on(storage, load.branch, schema()).catalog, spark)
+    )
     plan = _plan(load, source, load_id, started_ms)
     with _in_area(storage, load_id, lambda area: LoadJob(storage, spark, plan, area, load.progress, seconds)) as job:
         yield job

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
+from omnigraph.history import schema_on
 from omnigraph.model.errors import BadRequest, BranchNotFound, Json, OmniGraphError
 from omnigraph.model.identifiers import MAIN, new_ulid
 from omnigraph.model.late_dataclass import dataclass
@@ -24,7 +25,7 @@ from omnigraph.pipeline.spark import Stage, report_stage
 from omnigraph.storage import AcceptedSchema, GraphStorage
 from omnigraph.storage.manifest import HeadIs
 from omnigraph.write import LoadInterrupted, LoadReport, LoadResult
-from omnigraph.write.commit import Prepared, Receipt, WriteBase, WriteRequest, settle, write
+from omnigraph.write.commit import Prepared, Receipt, WriteBase, WriteRequest, settle, write, write_base
 from omnigraph.write.intake import ItemSource
 from omnigraph.write.load import LoadMode, PreparedLoad
 from omnigraph.write.mutation import count_of, digest
@@ -66,7 +67,8 @@ def load(storage: GraphStorage, schema: Callable[[], AcceptedSchema], request: L
     Once the commit is published the load has happened: what fails after that is a warning of the result, and an
     interrupt is raised as `LoadInterrupted`, which has the result.
     """
-    items = item_source(request.source, request.how, schema().catalog)
+    accepted = schema_on(storage, request.branch, schema())
+    items = item_source(request.source, request.how, accepted.catalog)
     engine = choose(request.engine, request.spark, items)
     rejects = None if request.reject_file is None else RejectFile.of(request.reject_file, request.source, items)
     made = ensure_branch(storage, request.branch, request.base_branch, dry_run=request.dry_run)
@@ -175,7 +177,7 @@ class _Work:
         """A dry run: everything but the commit."""
         request = self.request
         branch = request.branch if exists(self.storage, request.branch) else request.base_branch or MAIN
-        self._prepare(run, None, WriteBase(branch, self.storage.manifest.load(branch), self.schema()))
+        self._prepare(run, None, write_base(self.storage, branch, self.schema()))
         if self.rejects is not None:
             self.rejects.without_commit()
 
@@ -215,7 +217,7 @@ class _Work:
                 "an idempotency key cannot be used with a DataFrame",
                 "write it to files and load them, or remove the key",
             )
-        content = digest_of_content(self.items, self.schema().catalog)
+        content = digest_of_content(self.items, schema_on(self.storage, request.branch, self.schema()).catalog)
         plain = {"match_edges": None, "on_error": "fail"}
         others: list[Json] = [[name, getattr(request, name)] for name in plain if getattr(request, name) != plain[name]]
         return digest("load", request.branch, request.mode, request.patch, content, *others)

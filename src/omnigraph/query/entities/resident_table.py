@@ -24,7 +24,7 @@ from omnigraph.query.entities.id_numbers import IdNumbers
 from omnigraph.query.entities.row_numbers import RowNumbers
 from omnigraph.query.frames import NO_ROW, Mask, Rows
 from omnigraph.storage import Predicate
-from omnigraph.storage.tables import FragmentState, Table, fragment_states, scan_fragments
+from omnigraph.storage.tables import FragmentState, Table, field_numbers, fragment_states, scan_fragments
 
 DERIVE_SHARE = 0.2
 """When more than this share of the rows is new, numbering afresh is cheaper than deriving."""
@@ -123,6 +123,7 @@ class ResidentEntities:
         self._ids: IdNumbers = _id_numbers(segments[0]) if parent is None else parent._ids
         self._asked: dict[str, int] = dict(parent._asked) if parent else {}
         self._names = frozenset(table.schema.names)
+        self._columns: dict[str, int] = field_numbers(table) if parent is None else parent._columns
         self._lock = threading.Lock()
         self._by_row_id: RowNumbers | None = None
         self._tail_ids: pa.Array | None = None
@@ -139,7 +140,12 @@ class ResidentEntities:
         return cls(table, (Segment(table, None, start),), places)
 
     def derived(self, table: Table) -> ResidentEntities | None:
-        """The same numbering for another version, or None when numbering it afresh is simpler."""
+        """The same numbering for another version, or None when numbering it afresh is simpler.
+
+        A version with other columns is: a name may stand for another column, or for one that older rows do not have.
+        """
+        if field_numbers(table) != self._columns:
+            return None
         states = fragment_states(table)
         by_files = {state.files: state for state in states}
         fresh = [state for state in states if state.files not in self.places]

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from omnigraph.storage.bulk.area import filesystem as filesystem
     from omnigraph.storage.bulk.area import handed_over_id as handed_over_id
     from omnigraph.storage.bulk.area import staging_area as staging_area
+    from omnigraph.storage.bulk.new_columns import NewColumns as NewColumns
+    from omnigraph.storage.bulk.new_columns import stage_new_columns as stage_new_columns
     from omnigraph.storage.bulk.shallow_clone import scratch_copy as scratch_copy
     from omnigraph.storage.bulk.staged_files import FRAGMENT_ROWS as FRAGMENT_ROWS
     from omnigraph.storage.bulk.staged_files import WrittenFragment as WrittenFragment
@@ -32,6 +34,10 @@ else:
                 "filesystem",
                 "handed_over_id",
                 "staging_area",
+            ),
+            "new_columns": (
+                "NewColumns",
+                "stage_new_columns",
             ),
             "shallow_clone": ("scratch_copy",),
             "staged_files": (

@@ -10,14 +10,17 @@ if TYPE_CHECKING:
     from omnigraph.storage.lance.created_files import files_of_operation as files_of_operation
     from omnigraph.storage.lance.created_files import require_whole as require_whole
     from omnigraph.storage.lance.created_files import require_whole_fragments as require_whole_fragments
-    from omnigraph.storage.lance.created_files import sync_commit as sync_commit
     from omnigraph.storage.lance.created_files import sync_operation as sync_operation
     from omnigraph.storage.lance.created_files import sync_version as sync_version
+    from omnigraph.storage.lance.created_files import sync_version_file as sync_version_file
     from omnigraph.storage.lance.errors import Fault as Fault
     from omnigraph.storage.lance.errors import classify as classify
     from omnigraph.storage.lance.errors import translate as translate
     from omnigraph.storage.lance.errors import translated as translated
     from omnigraph.storage.lance.errors import without_panics as without_panics
+    from omnigraph.storage.lance.field_numbers import numbered_paths as numbered_paths
+    from omnigraph.storage.lance.field_numbers import renumbered_schema as renumbered_schema
+    from omnigraph.storage.lance.field_numbers import updated_at as updated_at
     from omnigraph.storage.lance.session import Compaction as Compaction
     from omnigraph.storage.lance.session import Dataset as Dataset
     from omnigraph.storage.lance.session import FragmentMetadata as FragmentMetadata
@@ -43,9 +46,9 @@ else:
                 "files_of_operation",
                 "require_whole",
                 "require_whole_fragments",
-                "sync_commit",
                 "sync_operation",
                 "sync_version",
+                "sync_version_file",
             ),
             "errors": (
                 "Fault",
@@ -53,6 +56,11 @@ else:
                 "translate",
                 "translated",
                 "without_panics",
+            ),
+            "field_numbers": (
+                "numbered_paths",
+                "renumbered_schema",
+                "updated_at",
             ),
             "session": (
                 "Compaction",

@@ -19,13 +19,9 @@ from omnigraph.storage.layout import manifest_file
 _ARROW_END = b"ARROW1"
 
 
-def sync_commit(after: Dataset, operation: Any) -> bool:
-    """Syncs what one commit of this operation created; False, and nothing synced, when it does not tell its files."""
-    created = files_of_operation(operation)
-    if created is None:
-        return False
-    _sync(after, created, first=int(after.version))
-    return True
+def sync_version_file(after: Dataset) -> None:
+    """Syncs the file of a version and its folder. Everything that it names was synced before it was made."""
+    _sync(after, (), first=int(after.version))
 
 
 def sync_version(before: Dataset | None, after: Dataset) -> None:
@@ -41,9 +37,15 @@ def _sync(after: Dataset, created: Iterable[str], first: int) -> None:
     sync_files([*_on_disk(os.path.join(folder, path) for path in created), *versions], folder)
 
 
-def sync_operation(folder: str, operation: Any) -> None:
-    """Syncs the files that an operation has staged for a table in this folder, before any version names them."""
-    sync_files(_on_disk(os.path.join(folder, path) for path in files_of_operation(operation) or ()), folder)
+def sync_operation(folder: str, operation: Any) -> bool:
+    """Syncs the files that an operation has staged for a table in this folder, before any version names them.
+
+    False, and nothing synced, when the operation does not tell its files.
+    """
+    created = files_of_operation(operation)
+    if created:
+        sync_files(_on_disk(os.path.join(folder, path) for path in created), folder)
+    return created is not None
 
 
 def require_whole(folder: str, operation: Any) -> None:
@@ -94,7 +96,7 @@ def _require_end(path: str) -> None:
 def _fragments_of(operation: Any) -> tuple[list[Any], list[Any]]:
     """The new fragments of an operation, and those that got a new deletion vector."""
     match operation:
-        case LanceOperation.Append() | LanceOperation.Overwrite():
+        case LanceOperation.Append() | LanceOperation.Overwrite() | LanceOperation.Merge():
             return list(operation.fragments), []
         case LanceOperation.Update():
             return list(operation.new_fragments), list(operation.updated_fragments)
@@ -120,6 +122,8 @@ def files_of_operation(operation: Any) -> list[str] | None:
             fragments = [fragment for group in operation.groups for fragment in group.new_fragments]
         case LanceOperation.CreateIndex():
             return [f"_indices/{index.uuid}" for index in operation.new_indices]
+        case LanceOperation.Project():
+            fragments = []
         case _:
             return None
     created = [path for fragment in fragments for path in _files_of_fragment(fragment)]

@@ -28,6 +28,7 @@ with without_pandas():
     from lance.lance import _Session as Session
     from lance.optimize import Compaction
     from lance.query import MatchQuery
+    from lance.schema import LanceSchema
 
 from omnigraph.storage.lance.errors import without_panics
 from omnigraph.storage.root import Root
@@ -41,6 +42,7 @@ __all__ = [
     "LanceDataset",
     "LanceFileReader",
     "LanceOperation",
+    "LanceSchema",
     "MatchQuery",
     "Transaction",
     "new_session",

@@ -10,11 +10,15 @@ from __future__ import annotations
 import os
 
 from omnigraph.storage import layout
+from omnigraph.storage.files import sync_folder
 from omnigraph.storage.objects import ObjectStore
 from omnigraph.storage.root import Root
 
 Stamp = tuple[int, ...] | str
 """What two files of one name differ in: inode, time and size on a local disk, the etag on an object store."""
+
+_LANCE_END = b"LANC"
+"""What every version file of Lance ends with."""
 
 _NEWEST_LISTED = 1000
 """Names count down, so the newest come first and one page of a listing is enough. What is not on it is unknown."""
@@ -71,6 +75,38 @@ class VersionFiles:
         if known is None or (stamp is not None and known != stamp):
             return None
         return max(etags)
+
+    # --- after a power cut --------------------------------------------------------------------------------
+
+    def torn(self, path: str) -> int | None:
+        """The newest version of a local lineage, if its file was not written to its end.
+
+        A version file is synced before anybody hears of its version. So one without its end is what a power cut left of
+        a write that nobody was told about.
+        """
+        newest = self._newest_on_disk(path)
+        if newest is None:
+            return None
+        with open(self._root.join(layout.manifest_file(path, newest)), "rb") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - len(_LANCE_END)))
+            return None if file.read() == _LANCE_END else newest
+
+    def remove_torn(self, path: str) -> int | None:
+        """Removes the newest version if it is torn, and returns which it was. The caller holds the lineage's lease."""
+        torn = self.torn(path)
+        if torn is not None:
+            os.unlink(self._root.join(layout.manifest_file(path, torn)))
+            sync_folder(self._root.join(f"{path}/_versions"))
+        return torn
+
+    def _newest_on_disk(self, path: str) -> int | None:
+        if not self._root.is_local:
+            return None
+        try:
+            names = os.listdir(self._root.join(f"{path}/_versions"))
+        except OSError:
+            return None
+        return max((layout.version_of(name) for name in names if name.endswith(".manifest")), default=None)
 
     def _exists(self, path: str, version: int) -> bool:
         return os.path.exists(self._root.join(layout.manifest_file(path, version)))

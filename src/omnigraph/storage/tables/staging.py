@@ -43,7 +43,7 @@ PASS_FROM_KEYS = 4 * PROBE_CHUNK_KEYS
 """From so many keys on, one pass over the id column replaces the look-ups."""
 
 Rows: TypeAlias = pa.Table | pa.RecordBatchReader
-EffectKind = Literal["append", "insert", "upsert", "overwrite", "delete", "index", "compact"]
+EffectKind = Literal["append", "insert", "upsert", "overwrite", "delete", "index", "compact", "project", "columns"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,6 +36,8 @@ class Intended:
     sidecar: Sidecar
     plan: PublishPlan
     effects: tuple[StagedEffect, ...]
+    has_sidecar: bool = True
+    """A write that moves no table has none, but a schema change always has."""
 
     @property
     def commit_id(self) -> str:
@@ -78,7 +80,7 @@ def _resolution(storage: GraphStorage, work: Intended, lease: HeldLeases, error:
     forward = not isinstance(error, SyncFailed)
     if not forward and _published(storage, work) is not None:
         raise CommitNotDurable(work.commit_id, sentence_of(error)) from error
-    if work.effects:
+    if work.has_sidecar:
         try:
             lease.check()
             return resolve(storage, work.sidecar, lease.check, forward=forward)

@@ -103,7 +103,7 @@ def commit_effects(
 ) -> Receipt:
     """The phases, by a writer that holds the branch and has seen that the head is the one of `base`."""
     for effect in effects:
-        _require_head_at_pin(storage, base, effect.pin, lease)
+        require_head_at_pin(storage, base, effect.pin, lease)
     sidecar = _intent(storage, base, request, prepared, effects)
     plan = _plan(base, sidecar)
     ahead = publish_ahead(
@@ -111,7 +111,7 @@ def commit_effects(
     )  # its files, while the sidecar and the tables are written
     if effects:
         write_sidecar(storage.objects, sidecar)  # phase A
-    work = Intended(sidecar, plan, tuple(effects))
+    work = Intended(sidecar, plan, tuple(effects), has_sidecar=bool(effects))
     fence = _fence(lease, prepared.changes.guard)
     try:
         reach(Point.MUTATION_ARMED)
@@ -129,7 +129,7 @@ def commit_effects(
     return Receipt(published.commit, prepared.counts)
 
 
-def _require_head_at_pin(storage: GraphStorage, base: WriteBase, pin: TablePin, lease: HeldLeases) -> None:
+def require_head_at_pin(storage: GraphStorage, base: WriteBase, pin: TablePin, lease: HeldLeases) -> None:
     """Nothing lies above the pin. What a writer that lost its lease left there is taken back, and the work prepared
     again on top of that."""
     newest = storage.tables.head_version(pin)
@@ -167,13 +167,14 @@ def _intent(
         actor_id=request.actor_id,
         writer_kind=request.writer_kind,
         merge_source_commit_id=request.merged_parent_id,
-        tables=tuple(_pin_of(storage, effect) for effect in effects),
+        tables=tuple(sidecar_pin(storage, effect) for effect in effects),
         identity=identity,
         head=base.head,
     )
 
 
-def _pin_of(storage: GraphStorage, effect: StagedEffect) -> SidecarPin:
+def sidecar_pin(storage: GraphStorage, effect: StagedEffect) -> SidecarPin:
+    """What a sidecar says of a staged effect."""
     return SidecarPin(
         table_key=str(effect.pin.table_key),
         table_path=storage.root.join(effect.pin.location),

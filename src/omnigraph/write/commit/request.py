@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import field
 
+from omnigraph.history import schema_of, snapshot_of
 from omnigraph.model.errors import Json
 from omnigraph.model.identifiers import TableKey
 from omnigraph.model.late_dataclass import dataclass
-from omnigraph.storage import AcceptedSchema
+from omnigraph.storage import AcceptedSchema, GraphStorage
 from omnigraph.storage.manifest import GraphCommit, HeadIs, LoadedManifest, TablePin, head_of
 from omnigraph.write.changes import ChangeSet
 
@@ -27,6 +28,12 @@ class WriteBase:
 
     def pins(self) -> dict[TableKey, TablePin]:
         return {pin.table_key: pin for pin in self.loaded.state.pins()}
+
+
+def write_base(storage: GraphStorage, branch: str, live: AcceptedSchema) -> WriteBase:
+    """The newest commit of a branch, with the schema that its rows follow; `live` is the accepted one."""
+    loaded = storage.manifest.load(branch)
+    return WriteBase(branch, loaded, schema_of(storage, snapshot_of(loaded), live))
 
 
 @dataclass(frozen=True, slots=True)

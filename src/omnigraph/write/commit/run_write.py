@@ -9,7 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from omnigraph.model.errors import Conflict, Corrupt, HistoricalVersionReclaimed, LeaseTimeout, ReadSetChanged
+from omnigraph.model.errors import (
+    Conflict,
+    Corrupt,
+    HistoricalVersionReclaimed,
+    LeaseTimeout,
+    ReadSetChanged,
+    SchemaApplyInProgress,
+)
 from omnigraph.model.identifiers import SCHEMA_APPLY_LOCK, TableKey
 from omnigraph.storage import MANIFEST, AcceptedSchema, GraphStorage, Point, reach
 from omnigraph.storage.leases import HeldLeases
@@ -19,7 +26,8 @@ from omnigraph.write.commit.leftovers import settle, settle_held
 from omnigraph.write.commit.preconditions import check_if_commit, find_repeat, lost_to_upkeep_alone
 from omnigraph.write.commit.prestage import Prestaged, move_onto, prestage
 from omnigraph.write.commit.protocol import commit, commit_effects
-from omnigraph.write.commit.request import Receipt, WriteBase, WriteRequest
+from omnigraph.write.commit.request import Receipt, WriteBase, WriteRequest, write_base
+from omnigraph.write.recovery import release_dead_lock
 from omnigraph.write.rules import refuse_foreign_ids
 
 PREPARE_AGAIN_MAX = 32
@@ -52,6 +60,10 @@ def _attempts(storage: GraphStorage, request: WriteRequest, schema: Schema) -> R
                 return _in_turn(storage, request, schema)
             settle(storage, request.branch)
             return _attempt(storage, request, schema, None)
+        except SchemaApplyInProgress:
+            release_dead_lock(storage)
+            if storage.lineages.exists(MANIFEST, SCHEMA_APPLY_LOCK):
+                raise
         except ReadSetChanged as lost:
             again = request.prepares_again and request.if_commit is None
             if attempt == PREPARE_AGAIN_MAX or not (again or _lost_to_upkeep(storage, request.branch, lost)):
@@ -129,4 +141,4 @@ def _lost_to_upkeep(storage: GraphStorage, branch: str, lost: ReadSetChanged) ->
 
 
 def _base(storage: GraphStorage, request: WriteRequest, schema: Schema) -> WriteBase:
-    return WriteBase(request.branch, storage.manifest.load(request.branch), schema())
+    return write_base(storage, request.branch, schema())

@@ -7,6 +7,7 @@ import json
 import time
 from collections.abc import Callable, Mapping
 
+from omnigraph.history import schema_on
 from omnigraph.language.query import CompiledQuery, MutationIR, bind_params, compile_call
 from omnigraph.language.schema import Catalog
 from omnigraph.model.errors import Internal, Json
@@ -39,7 +40,7 @@ class Mutation:
 
 def mutate(storage: GraphStorage, schema: Callable[[], AcceptedSchema], mutation: Mutation) -> MutationResult:
     """Runs a mutation as one commit, or raises and changes nothing."""
-    accepted = schema().catalog
+    accepted = schema_on(storage, mutation.branch, schema()).catalog
     compiled = _compiled(mutation, accepted)
     now = format_datetime(time.time_ns() // 1_000_000)
 

@@ -41,6 +41,7 @@ from omnigraph.storage.manifest import (
     publish,
 )
 from omnigraph.write.recovery import schema_apply as recovery_schema
+from omnigraph.write.recovery.collecting import collect
 from omnigraph.write.recovery.rules import Observed
 from omnigraph.write.recovery.sidecars import Sidecar, SidecarPin, delete_sidecar, list_sidecars
 from omnigraph.write.recovery.situation import RecoveryMark, Situation, earlier_pass, mark_members, publishing_commit
@@ -79,7 +80,7 @@ def roll_forward(storage: GraphStorage, situation: Situation, fence: Fence) -> R
     reach(Point.ROLL_FORWARD_PUBLISH)
     plan = PublishPlan(branch=sidecar.branch_name, changes=changes, requirements=tuple(expected), identity=identity)
     commit = publish(storage.manifest, plan, fence).commit
-    _conclude(storage, sidecar, commit, RecoveryMark("RolledForward", outcomes))
+    _conclude(storage, sidecar, commit, RecoveryMark("RolledForward", outcomes), fence)
     return Resolution(sidecar.operation_id, "rolled_forward", commit)
 
 
@@ -132,7 +133,7 @@ def roll_back(storage: GraphStorage, situation: Situation, fence: Fence) -> Reso
         identity=_recovery_identity(storage, sidecar, mark),
     )
     commit = publish(storage.manifest, plan, fence).commit
-    _conclude(storage, sidecar, commit, mark)
+    _conclude(storage, sidecar, commit, mark, fence)
     return Resolution(sidecar.operation_id, "rolled_back", commit)
 
 
@@ -182,7 +183,7 @@ def _named_lineages(storage: GraphStorage, sidecar: Sidecar) -> set[tuple[str, s
 # --- neither ----------------------------------------------------------------------------------------------
 
 
-def finish(storage: GraphStorage, situation: Situation) -> Resolution:
+def finish(storage: GraphStorage, situation: Situation, fence: Fence) -> Resolution:
     """The work is visible already: nothing is published, only recorded."""
     sidecar = situation.sidecar
     storage.manifest.settle(situation.loaded)
@@ -193,7 +194,7 @@ def finish(storage: GraphStorage, situation: Situation) -> Resolution:
     outcomes += [
         TableOutcome(one.table_key, 0, situation.state.latest_version(one.table_key)) for one in sidecar.registrations
     ]
-    _conclude(storage, sidecar, commit, RecoveryMark("RolledForward", tuple(outcomes)))
+    _conclude(storage, sidecar, commit, RecoveryMark("RolledForward", tuple(outcomes)), fence)
     return Resolution(sidecar.operation_id, "already_visible", commit)
 
 
@@ -228,9 +229,11 @@ def discard(storage: GraphStorage, sidecar: Sidecar, fence: Fence) -> Resolution
     return Resolution(sidecar.operation_id, "discarded", commit)
 
 
-def conclude_earlier(storage: GraphStorage, sidecar: Sidecar, commit: GraphCommit, mark: RecoveryMark) -> Resolution:
+def conclude_earlier(
+    storage: GraphStorage, sidecar: Sidecar, commit: GraphCommit, mark: RecoveryMark, fence: Fence
+) -> Resolution:
     """Another pass published its outcome and died: record it, remove the file."""
-    _conclude(storage, sidecar, commit, mark)
+    _conclude(storage, sidecar, commit, mark, fence)
     outcome: Outcome = "rolled_back" if mark.kind == "RolledBack" else "rolled_forward"
     return Resolution(sidecar.operation_id, outcome, commit)
 
@@ -238,10 +241,12 @@ def conclude_earlier(storage: GraphStorage, sidecar: Sidecar, commit: GraphCommi
 # --- parts ------------------------------------------------------------------------------------------------
 
 
-def _conclude(storage: GraphStorage, sidecar: Sidecar, commit: GraphCommit, mark: RecoveryMark) -> None:
+def _conclude(storage: GraphStorage, sidecar: Sidecar, commit: GraphCommit, mark: RecoveryMark, fence: Fence) -> None:
     """What follows every publish, in this order: schema files, audit, lock, file."""
     if sidecar.is_schema_apply and mark.kind == "RolledForward":
         recovery_schema.promote(storage.objects, sidecar)
+        reach(Point.SCHEMA_COLLECTING)
+        collect(storage, sidecar, fence)
     reach(Point.RECORD_AUDIT)
     _record(storage, sidecar, commit, mark)
     if sidecar.is_schema_apply:
@@ -274,9 +279,27 @@ def _recovery_identity(
 ) -> CommitIdentity:
     """A commit of recovery's own. It names the operation, so that a later pass finds it."""
     py: dict[str, Json] = {"kind": "recovery", "recovery": mark_members(sidecar.operation_id, mark)}
-    forward_schema = sidecar.is_schema_apply and mark.kind == "RolledForward"
-    schema = recovery_schema.staged_schema(storage.objects) if forward_schema else None
-    schema = schema or recovery_schema.live_schema(storage.objects)
-    if schema is not None:
-        py["schema_ir_hash"] = schema.ir_hash
+    recorded = _schema_hash(storage, sidecar, mark)
+    if recorded is not None:
+        py["schema_ir_hash"] = recorded
     return CommitIdentity(actor_id=RECOVERY_ACTOR, merged_parent_id=merged_parent_id, py=py)
+
+
+def _schema_hash(storage: GraphStorage, sidecar: Sidecar, mark: RecoveryMark) -> str | None:
+    """The schema that the branch has after this recovery: the new one of an apply, else that of its head."""
+    if sidecar.is_schema_apply:
+        staged = recovery_schema.staged_schema(storage.objects) if mark.kind == "RolledForward" else None
+        schema = staged or recovery_schema.live_schema(storage.objects)
+        return None if schema is None else schema.ir_hash
+    branch = sidecar.branch_name if sidecar.branch_name in storage.manifest.branches() else MAIN
+    head = storage.manifest.load(branch).state.head
+    recorded = None if head is None else head.py.get("schema_ir_hash")
+    return recorded if isinstance(recorded, str) else None
+
+
+def finish_schema_apply(storage: GraphStorage, sidecar: Sidecar, fence: Fence) -> None:
+    """What follows the publish of a schema change, by its own writer."""
+    recovery_schema.promote(storage.objects, sidecar)
+    reach(Point.SCHEMA_COLLECTING)
+    collect(storage, sidecar, fence)
+    delete_sidecar(storage.objects, sidecar.operation_id)

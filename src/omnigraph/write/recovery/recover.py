@@ -13,6 +13,7 @@ import time
 from contextlib import ExitStack
 
 from omnigraph.model.errors import (
+    Corrupt,
     ExpectedVersionMismatch,
     LeaseTimeout,
     ReadSetChanged,
@@ -20,7 +21,14 @@ from omnigraph.model.errors import (
     SchemaApplyInProgress,
 )
 from omnigraph.model.identifiers import MAIN, SCHEMA_APPLY_LOCK, new_ulid
-from omnigraph.storage import MANIFEST, GraphStorage, RecoveryRecord, lineage_versions, recovery_records
+from omnigraph.storage import (
+    MANIFEST,
+    GraphStorage,
+    RecoveryRecord,
+    lineage_versions,
+    recovery_records,
+    remove_torn_version,
+)
 from omnigraph.storage.manifest import CommitIdentity, HeadIs, LoadedManifest, TablePin
 from omnigraph.write.recovery.actions import (
     Fence,
@@ -35,7 +43,14 @@ from omnigraph.write.recovery.actions import (
 from omnigraph.write.recovery.rules import Decision, PinState, decide
 from omnigraph.write.recovery.schema_apply import release_stale_lock
 from omnigraph.write.recovery.sidecars import Sidecar, SidecarPin, list_sidecars, read_sidecar, write_sidecar
-from omnigraph.write.recovery.situation import Situation, abandoned_among, earlier_pass, is_orphan, look
+from omnigraph.write.recovery.situation import (
+    Situation,
+    abandoned_among,
+    earlier_pass,
+    is_orphan,
+    lineages_of,
+    look,
+)
 
 __all__ = ["RecoveryRecord", "Resolution", "pending", "recover_branch", "recover_graph", "recoveries", "resolve"]
 
@@ -86,14 +101,14 @@ def resolve(storage: GraphStorage, sidecar: Sidecar, fence: Fence, *, forward: b
 def _resolve(storage: GraphStorage, sidecar: Sidecar, fence: Fence, forward: bool) -> Resolution:
     if is_orphan(storage, sidecar):
         return discard(storage, sidecar, fence)
-    situation = look(storage, sidecar)
+    situation = _look_past_torn(storage, sidecar, fence)
     fence()
     earlier = earlier_pass(situation.state, sidecar.operation_id)
     if earlier is not None:
-        return conclude_earlier(storage, sidecar, *earlier)
+        return conclude_earlier(storage, sidecar, *earlier, fence)
     match decide(situation.states, situation.seen, situation.verdicts):
         case Decision.FINISH:
-            return finish(storage, situation)
+            return finish(storage, situation, fence)
         case Decision.DROP:
             return drop(storage, situation)
         case Decision.ROLL_FORWARD if forward:
@@ -102,6 +117,26 @@ def _resolve(storage: GraphStorage, sidecar: Sidecar, fence: Fence, forward: boo
             return roll_back(storage, situation, fence)
         case Decision.ABORT:
             raise RecoveryRequired(sidecar.operation_id, _why_not(situation))
+
+
+def _look_past_torn(storage: GraphStorage, sidecar: Sidecar, fence: Fence) -> Situation:
+    """The situation; what a power cut tore in the middle of this write was never confirmed, and goes first."""
+    try:
+        return look(storage, sidecar)
+    except Corrupt:
+        fence()
+        torn = [
+            (location, version)
+            for location, lineage in lineages_of(storage, sidecar)
+            if (version := remove_torn_version(storage, location, lineage)) is not None
+        ]
+        if not torn:
+            raise
+        for location, version in torn:
+            _log.warning(
+                "%s: version %d was torn by a power cut, was never confirmed, and is removed", location, version
+            )
+        return look(storage, sidecar)
 
 
 def _why_not(situation: Situation) -> str:
@@ -225,7 +260,7 @@ def recover_graph(storage: GraphStorage) -> list[Resolution]:
         else:
             resolved += [resolution] if resolution is not None else []
     if storage.lineages.exists(MANIFEST, SCHEMA_APPLY_LOCK):
-        _release_dead_lock(storage)
+        release_dead_lock(storage)
     return resolved
 
 
@@ -243,7 +278,7 @@ def recover_one(storage: GraphStorage, listed: Sidecar, *, forward: bool = True)
             return None if sidecar is None else resolve(storage, sidecar, lease.check, forward=forward)
 
 
-def _release_dead_lock(storage: GraphStorage) -> None:
+def release_dead_lock(storage: GraphStorage) -> None:
     """A schema apply of ours holds the graph's lease as long as it lives."""
     try:
         with storage.leases.hold(graph=True, wait_s=0):

@@ -10,7 +10,6 @@ import json
 import logging
 import time
 
-from omnigraph.language.schema import compile_schema
 from omnigraph.model.errors import NotFound, RecoveryRequired, SchemaContractDrift
 from omnigraph.model.identifiers import SCHEMA_APPLY_LOCK, TableKey
 from omnigraph.storage import (
@@ -19,9 +18,12 @@ from omnigraph.storage import (
     AcceptedSchema,
     ContractFiles,
     GraphStorage,
+    Point,
     accept,
     archive,
+    reach,
     read_files,
+    staged_name,
 )
 from omnigraph.storage.manifest import ManifestState, TablePin
 from omnigraph.storage.objects import ObjectStore
@@ -31,13 +33,7 @@ from omnigraph.write.recovery.sidecars import Sidecar
 
 LOCK_NOTE = "__schema_apply_lock.json"
 """Beside the lock branch of an apply that holds the graph's lease for as long as it lives."""
-FOREIGN_LOCK_AGE_S = 600
-"""A lock without that note was made by a program that takes no lease; younger than this it may be alive."""
 _log = logging.getLogger("omnigraph.write")
-
-
-def staged_name(name: str) -> str:
-    return f"{name}.staging"
 
 
 def staged_schema(objects: ObjectStore) -> AcceptedSchema | None:
@@ -65,14 +61,24 @@ def _accepted(files: ContractFiles) -> AcceptedSchema | None:
         return None  # a half-written set is what a crash leaves; the caller decides what follows
 
 
+def target_hash(sidecar: Sidecar) -> str | None:
+    """The schema that an apply of ours brings; None for one of another program, which does not say."""
+    recorded = None if sidecar.identity is None else sidecar.identity.py.get("schema_ir_hash")
+    return recorded if isinstance(recorded, str) else None
+
+
 def is_ready(storage: GraphStorage, sidecar: Sidecar, state: ManifestState, seen: tuple[Observed, ...]) -> bool:
     """True when a roll forward may publish: the new schema is staged, or it is already in place."""
+    target = target_hash(sidecar)
+    if target is not None:
+        found = (staged_schema(storage.objects), live_schema(storage.objects))
+        return any(schema is not None and schema.ir_hash == target for schema in found)
     return staged_schema(storage.objects) is not None or _live_is_target(storage, sidecar, state, seen)
 
 
 def is_published(sidecar: Sidecar, state: ManifestState, seen: tuple[Observed, ...]) -> bool:
     """True when the graph shows every table that the apply adds, moves or hides, as it wanted."""
-    if not sidecar.registrations and not sidecar.tombstones:
+    if sidecar.identity is not None or (not sidecar.registrations and not sidecar.tombstones):
         return False  # the versions alone tell, or nothing does
     shown = {str(pin.table_key) for pin in state.pins()}
     return (
@@ -108,12 +114,13 @@ def promote(objects: ObjectStore, sidecar: Sidecar) -> None:
         raise RecoveryRequired(
             sidecar.operation_id, "the schema change is published, but its staged files do not agree with each other"
         )
-    archive(objects, compile_schema(schema.source, strict=False))
+    archive(objects, schema)
     for name in SCHEMA_FILES:
         staged = objects.read(staged_name(name))
         if staged is not None:
             objects.write(name, staged.data)
             objects.delete(staged_name(name))
+            reach(Point.SCHEMA_FILE_MOVED)
 
 
 def discard_staged(objects: ObjectStore) -> None:
@@ -134,17 +141,20 @@ def release_lock(storage: GraphStorage) -> bool:
 
 
 def release_stale_lock(storage: GraphStorage) -> bool:
-    """Removes a lock that no sidecar explains, unless a program without leases may still hold it."""
+    """Removes a lock of ours that no sidecar explains; one of a program without leases waits for `schema unlock`."""
     if not storage.lineages.exists(MANIFEST, SCHEMA_APPLY_LOCK):
         return False
     note = storage.objects.read(LOCK_NOTE)
-    created_at = storage.manifest.ref(SCHEMA_APPLY_LOCK).created_at
-    age_s = time.time() - created_at
-    if note is None and age_s < FOREIGN_LOCK_AGE_S:
-        _log.warning("the schema lock is %d s old and has no sidecar; it is kept for %d s", age_s, FOREIGN_LOCK_AGE_S)
+    if note is None:
+        age_s = time.time() - storage.manifest.ref(SCHEMA_APPLY_LOCK).created_at
+        _log.warning("the schema lock is %d s old and says not whose it is; `schema unlock` removes it", age_s)
         return False
-    _log.warning("removed the schema lock of a dead schema apply (%s)", _owner_of(note.data if note else b"{}"))
+    _log.warning("removed the schema lock of a dead schema apply (%s)", _owner_of(note.data))
     return release_lock(storage)
+
+
+def log_kept_lock(error: Exception) -> None:
+    _log.warning("the schema lock stays until somebody writes: %s", error)
 
 
 def _owner_of(data: bytes) -> str:

@@ -58,6 +58,12 @@ def look(storage: GraphStorage, sidecar: Sidecar) -> Situation:
     return Situation(sidecar, loaded, seen, states, _verdicts(storage, sidecar, loaded, seen))
 
 
+def lineages_of(storage: GraphStorage, sidecar: Sidecar) -> list[tuple[str, str | None]]:
+    """Where the tables lie that the write is about: their locations and lineages."""
+    state = storage.manifest.load(sidecar.branch_name).state
+    return [(_location(storage, sidecar, pin, state), pin.table_branch) for pin in sidecar.tables]
+
+
 def _observe(
     storage: GraphStorage, sidecar: Sidecar, pin: SidecarPin, shown: TablePin | None, state: ManifestState
 ) -> Observed:

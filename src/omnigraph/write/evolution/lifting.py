@@ -1,0 +1,147 @@
+"""Lifting: rows of a table as they read under a later schema, batch by batch: memory does not grow with the table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.language.schema import EdgeType, NodeType
+from omnigraph.model.values import coerce_text
+from omnigraph.storage.blobs import blob_cells, read_blobs, split_by_blob_bytes
+from omnigraph.storage.bulk import NewColumns
+from omnigraph.storage.tables import BLOB_TYPE, Table, plainly_typed, table_schema
+from omnigraph.write.evolution.table_evolutions import Filled, TableEvolution
+
+SCAN_ROWS = 8192
+
+
+def new_columns(change: TableEvolution) -> NewColumns:
+    """The columns of a change that get values, for files that hold nothing else."""
+    assert change.entity is not None
+    entity = change.entity
+    reads = tuple(dict.fromkeys([each.source for each in change.filled if each.source is not None])) or ("id",)
+
+    def compute(batch: pa.RecordBatch) -> Sequence[pa.Array]:
+        return [_values(entity, each, batch) for each in change.filled]
+
+    return NewColumns(tuple(each.name for each in change.filled), reads, compute)
+
+
+def lifted_rows(
+    change: TableEvolution,
+    table: Table,
+    columns: Sequence[str] | None = None,
+    tell: Callable[[int], None] | None = None,
+) -> Iterator[pa.RecordBatch]:
+    """The rows of the stored table in the columns of the type afterwards (or some of them), blobs with their bytes."""
+    assert change.entity is not None
+    target = table_schema(change.entity)
+    if columns is not None:
+        target = pa.schema([target.field(name) for name in columns])
+    sources = change.sources or {}
+    filled = {each.name: each for each in change.filled}
+    reads = list(dict.fromkeys(_read_columns(target.names, sources, filled)))
+    blobs = [field.name for field in table.schema if field.name in reads and _is_blob(field)]
+    done = 0
+    for batch in table.scan([*reads, "_rowid"], batch_rows=SCAN_ROWS, use_index=False):
+        plain = plainly_typed(pa.Table.from_batches([batch])).combine_chunks()
+        for whole in plain.to_batches():
+            for part in split_by_blob_bytes(whole, blobs):
+                stored = _with_blobs(table, part, blobs)
+                yield _lifted(change, target, sources, filled, stored)
+                done += part.num_rows
+                if tell is not None:
+                    tell(done)
+
+
+def _read_columns(names: Sequence[str], sources: Any, filled: dict[str, Filled]) -> Iterator[str]:
+    yield "id"
+    for name in names:
+        each = filled.get(name)
+        source = sources.get(name) if each is None else each.source
+        if source is not None:
+            yield source
+
+
+def _lifted(
+    change: TableEvolution, target: pa.Schema, sources: Any, filled: dict[str, Filled], stored: pa.RecordBatch
+) -> pa.RecordBatch:
+    assert change.entity is not None
+    columns = []
+    for field in target:
+        if field.name in filled:
+            columns.append(_values(change.entity, filled[field.name], stored))
+        elif field.name in sources:
+            columns.append(_cast(stored.column(sources[field.name]), field.type))
+        else:
+            columns.append(pa.nulls(stored.num_rows, field.type))
+    return pa.RecordBatch.from_arrays(columns, schema=target)
+
+
+def _values(entity: NodeType | EdgeType, each: Filled, batch: pa.RecordBatch) -> pa.Array:
+    kind = table_schema(entity).field(each.name).type
+    if each.source is None:
+        prop = entity.by_name[each.name]
+        value = coerce_text(each.default or "", prop.type, f"{entity.name}.{each.name}")
+        return pa.repeat(_scalar(value, kind), batch.num_rows)
+    column = batch.column(each.source)
+    return _renamed(column, dict(each.mapping)) if each.mapping else _cast(column, kind)
+
+
+def _scalar(value: Any, kind: pa.DataType) -> pa.Scalar:
+    if pa.types.is_date32(kind) or pa.types.is_date64(kind):  # stored as days or milliseconds
+        plain = pa.int32() if pa.types.is_date32(kind) else pa.int64()
+        return pa.array([value], plain).view(kind)[0]
+    return pa.scalar(value, kind)
+
+
+def _renamed(column: pa.Array, mapping: dict[str, str]) -> pa.Array:
+    """Values under their new names; a list of them item by item."""
+    if pa.types.is_list(column.type):
+        items = _renamed(column.flatten(), mapping)
+        return pa.ListArray.from_arrays(_offsets(column), items, type=column.type, mask=column.is_null())
+    old = pa.array(list(mapping), pa.string())
+    new = pa.array(list(mapping.values()), pa.string())
+    places = pc.index_in(column, value_set=old, skip_nulls=True)
+    return pc.coalesce(new.take(places), column)
+
+
+def _offsets(column: pa.Array) -> pa.Array:
+    lengths = pc.fill_null(pc.list_value_length(column), 0)
+    return pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(lengths).cast(pa.int32())])
+
+
+def _cast(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    return column if column.type == kind else column.cast(kind)
+
+
+# --- blobs ------------------------------------------------------------------------------------------------
+
+
+def _is_blob(field: pa.Field) -> bool:
+    if isinstance(field.type, pa.BaseExtensionType):
+        return bool(field.type.extension_name == "lance.blob.v2")
+    return (field.metadata or {}).get(b"ARROW:extension:name") == b"lance.blob.v2"
+
+
+def _with_blobs(table: Table, rows: pa.RecordBatch, names: Sequence[str]) -> pa.RecordBatch:
+    """The bytes of blobs in place of their descriptors; a reference stays one, and is not followed."""
+    row_ids = rows.column("_rowid").to_pylist() if names else []
+    for name in names:
+        cells = blob_cells(rows.column(name), nothing_is_null=False)
+        managed = [row for row, cell in zip(row_ids, cells, strict=True) if cell is not None and cell.kind == "managed"]
+        data = iter(read_blobs(table, name, managed))
+        values = [
+            None
+            if cell is None
+            else {"data": next(data), "uri": None}
+            if cell.kind == "managed"
+            else {"data": None, "uri": cell.uri}
+            for cell in cells
+        ]
+        place = rows.schema.get_field_index(name)
+        rows = rows.set_column(place, pa.field(name, BLOB_TYPE), pa.array(values, BLOB_TYPE))
+    return rows

@@ -1,0 +1,41 @@
+"""Stages of a schema change that may take long, told to whoever listens. A listener that raises ends the change."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from omnigraph.model.progress import Progress, ProgressListener
+
+TELL_EVERY_S = 0.5
+
+
+def after(before: int, tell: Callable[[int], None]) -> Callable[[int], None]:
+    """Tells the rows of one table on top of those of the tables before it."""
+
+    def add(done: int) -> None:
+        tell(before + done)
+
+    return add
+
+
+@contextmanager
+def stage(listener: ProgressListener | None, name: str, rows_total: int) -> Iterator[Callable[[int], None]]:
+    """A stage over so many rows; the block is given a function that takes the number of rows that are done."""
+    begun = told = time.monotonic()
+
+    def tell(done: int, *, tasks: int = 0) -> None:
+        if listener is not None:
+            seconds = time.monotonic() - begun
+            listener(Progress(stage=name, tasks=tasks, rows=done, rows_total=rows_total, seconds=seconds))
+
+    def now_and_then(done: int) -> None:
+        nonlocal told
+        if time.monotonic() - told >= TELL_EVERY_S:
+            told = time.monotonic()
+            tell(done)
+
+    tell(0)
+    yield now_and_then
+    tell(rows_total, tasks=1)
