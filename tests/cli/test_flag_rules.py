@@ -43,6 +43,11 @@ verify         | -      yes     yes   yes   -   yes
 recoveries     | -      yes     yes   yes   -   yes
 lint           | -      yes     yes   yes   -   yes
 init           | -      -       -     -     -   -
+queries list   | -      yes     yes   -     -   yes
+queries validate | -    yes     yes   -     -   yes
+policy validate | -     yes     yes   -     -   yes
+policy test    | -      yes     yes   -     -   yes
+policy explain | -      yes     yes   -     -   yes
 format         | -      -       -     -     -   -
 version        | -      -       -     -     -   -
 help           | -      -       -     -     -   -

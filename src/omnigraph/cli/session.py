@@ -13,7 +13,8 @@ from omnigraph.cli.catalogue import Capability, CommandFacts, Flag
 from omnigraph.cli.output import Output
 
 if TYPE_CHECKING:
-    from omnigraph.cli.target import OperatorConfig
+    from omnigraph.cli.target import ClusterScope, OperatorConfig, Scope
+    from omnigraph.cluster import ServedGraph, ServingSnapshot
     from omnigraph.graph import Graph
     from omnigraph.language import Diagnostic
 
@@ -66,24 +67,56 @@ class Session:
     def target(self, uri: str | None, *, offline: str | None = None) -> Target:
         """The graph that this command works on; `offline` names the option that makes a graph unnecessary."""
         from omnigraph.cli.refusals import NotSupported
-        from omnigraph.cli.target import Address, ClusterScope, ServerScope, resolve_scope
+        from omnigraph.cli.target import ClusterScope, ServerScope
 
-        profile = self.flags.get(Flag.PROFILE) or os.environ.get("OMNIGRAPH_PROFILE")
-        named = {flag.value: self.flags.get(flag) for flag in (Flag.STORE, Flag.SERVER, Flag.CLUSTER, Flag.GRAPH)}
-        label = self.facts.path if self.facts else ""
-        address = Address(uri=uri, profile=profile, **named)
-        scope = resolve_scope(address, self.config, self.capability, label, offline=offline)
+        scope = self._scope(uri, offline)
         if isinstance(scope, ServerScope):
             raise NotSupported(
                 f"the scope is the server '{scope.url}', and this release has no client for servers yet",
                 "pass the storage of the graph with --store <uri>",
             )
         if isinstance(scope, ClusterScope):
-            raise NotSupported(
-                f"the scope is the cluster '{scope.root}', and this release does not read clusters yet",
-                "pass the storage of the graph with --store <uri>",
-            )
+            from omnigraph.cluster import applied_graph_uri
+
+            return Target(applied_graph_uri(scope.root, scope.graph), self)
         return Target(scope.uri, self)
+
+    def _scope(self, uri: str | None = None, offline: str | None = None) -> Scope:
+        """What the flags, the profile and the configuration name."""
+        from omnigraph.cli.target import Address, resolve_scope
+
+        profile = self.flags.get(Flag.PROFILE) or os.environ.get("OMNIGRAPH_PROFILE")
+        named = {flag.value: self.flags.get(flag) for flag in (Flag.STORE, Flag.SERVER, Flag.CLUSTER, Flag.GRAPH)}
+        label = self.facts.path if self.facts else ""
+        address = Address(uri=uri, profile=profile, **named)
+        return resolve_scope(address, self.config, self.capability, label, offline=offline)
+
+    def _cluster(self) -> ClusterScope:
+        from omnigraph.cli.refusals import WrongScope
+        from omnigraph.cli.target import ClusterScope
+
+        scope = self._scope()
+        if not isinstance(scope, ClusterScope):
+            raise WrongScope("the scope is not a cluster", "pass --cluster <dir|uri>")
+        return scope
+
+    def serving_snapshot(self) -> ServingSnapshot:
+        """The applied revision of the cluster that this command works on."""
+        from omnigraph.cluster import read_serving_snapshot
+
+        snapshot = read_serving_snapshot(self._cluster().root)
+        for warning in snapshot.warnings:
+            self.output.warn(str(warning))
+        return snapshot
+
+    def applied_graphs(self) -> list[ServedGraph]:
+        """The graphs of the cluster; the one that --graph or the profile names, where it does."""
+        from omnigraph.cluster import GraphNotApplied
+
+        graphs, wanted = list(self.serving_snapshot().graphs), self._cluster().graph
+        if wanted is not None and wanted not in [graph.id for graph in graphs]:
+            raise GraphNotApplied(wanted, tuple(graph.id for graph in graphs))
+        return [graph for graph in graphs if wanted in (None, graph.id)]
 
 
 @dataclass(frozen=True)
@@ -127,7 +160,8 @@ class Target:
         actor = None if read_only else self.actor
         with warnings.catch_warnings(record=True) as noticed:
             warnings.simplefilter("always", UserWarning)
-            graph = Graph.open(self.uri, read_only=read_only, actor=actor)
+            bases = self.session.config.blob_bases
+            graph = Graph.open(self.uri, read_only=read_only, actor=actor, blob_bases=bases)
         for warning in noticed:
             self.session.output.warn(str(warning.message))
         return graph

@@ -18,10 +18,16 @@ if TYPE_CHECKING:
     from omnigraph.cluster.ledger import EmbeddingProfile as EmbeddingProfile
     from omnigraph.cluster.locate import locate_cluster as locate_cluster
     from omnigraph.cluster.policies import CLUSTER_BINDING as CLUSTER_BINDING
+    from omnigraph.cluster.policies import NoSuchPolicy as NoSuchPolicy
     from omnigraph.cluster.policies import PolicyPayload as PolicyPayload
+    from omnigraph.cluster.policies import choose_policy as choose_policy
     from omnigraph.cluster.snapshot import ServedGraph as ServedGraph
     from omnigraph.cluster.snapshot import ServingSnapshot as ServingSnapshot
     from omnigraph.cluster.snapshot import read_serving_snapshot as read_serving_snapshot
+    from omnigraph.cluster.stored_queries import Breakage as Breakage
+    from omnigraph.cluster.stored_queries import StoredQuery as StoredQuery
+    from omnigraph.cluster.stored_queries import check_queries as check_queries
+    from omnigraph.cluster.stored_queries import declared_queries as declared_queries
 else:
     __getattr__, __dir__ = late_names(
         __name__,
@@ -31,7 +37,8 @@ else:
             "digests": ("graph_digest", "payload_digest", "provider_digest"),
             "ledger": ("BlobBase", "EmbeddingProfile"),
             "locate": ("locate_cluster",),
-            "policies": ("CLUSTER_BINDING", "PolicyPayload"),
+            "policies": ("CLUSTER_BINDING", "NoSuchPolicy", "PolicyPayload", "choose_policy"),
             "snapshot": ("ServedGraph", "ServingSnapshot", "read_serving_snapshot"),
+            "stored_queries": ("Breakage", "StoredQuery", "check_queries", "declared_queries"),
         },
     )

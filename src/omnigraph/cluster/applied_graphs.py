@@ -1,4 +1,4 @@
-"""Applied graphs: the storage of one graph of a cluster, from the ledger alone, so that it works on a damaged cluster too."""
+"""Applied graphs: the storage of one graph of a cluster, from the ledger alone: a damaged cluster has it too."""
 
 from __future__ import annotations
 

@@ -7,10 +7,15 @@ from collections.abc import Collection
 from omnigraph.cluster.diagnostics import ClusterDiagnostic, failed
 from omnigraph.cluster.ledger import Ledger
 from omnigraph.cluster.payloads import policy_path, read_payload
+from omnigraph.model.errors import BadRequest
 from omnigraph.model.late_dataclass import dataclass
 from omnigraph.storage.objects import ObjectStore
 
 CLUSTER_BINDING = "cluster"
+
+
+class NoSuchPolicy(BadRequest):
+    """No applied policy is the one that was asked for, or several are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,3 +71,29 @@ def _shared_bindings(policies: list[PolicyPayload]) -> list[ClusterDiagnostic]:
                 message = f"'{binding}' has the policies '{other}' and '{policy.name}'"
                 wrong.append(failed("duplicate_policy_binding", f"policy.{policy.name}", message))
     return wrong
+
+
+def choose_policy(
+    policies: Collection[PolicyPayload], *, name: str | None = None, graph: str | None = None, server: bool = False
+) -> PolicyPayload:
+    """The one policy that is meant: by its name, that of the server, that of a graph, or the only one.
+
+    A graph without a policy of its own has that of the cluster. Raises NoSuchPolicy.
+    """
+    listed = ", ".join(f"'{each.name}' ({', '.join(each.applies_to)})" for each in policies) or "none"
+    if name is not None:
+        found, asked = [each for each in policies if each.name == name], f"named '{name}'"
+    elif server:
+        found, asked = [each for each in policies if each.is_for_server], "of the server"
+    elif graph is not None:
+        own = [each for each in policies if f"graph.{graph}" in each.applies_to]
+        found, asked = own or [each for each in policies if each.is_for_server], f"of graph '{graph}'"
+    else:
+        found, asked = list(policies), "to choose by itself"
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        raise NoSuchPolicy(f"the cluster has no policy {asked}; applied are: {listed}")
+    raise NoSuchPolicy(
+        f"the cluster has several policies: {listed}", "pass --bundle <name>, --graph <id> or --server-scope"
+    )

@@ -9,6 +9,7 @@ from omnigraph.model.late_names import late_names
 if TYPE_CHECKING:
     from omnigraph.policy.actions import Action as Action
     from omnigraph.policy.actions import ActionName as ActionName
+    from omnigraph.policy.actions import ResourceKind as ResourceKind
     from omnigraph.policy.authorizer import Authorizer as Authorizer
     from omnigraph.policy.authorizer import Decision as Decision
     from omnigraph.policy.authorizer import PolicyRequest as PolicyRequest
@@ -30,7 +31,7 @@ else:
     __getattr__, __dir__ = late_names(
         __name__,
         {
-            "actions": ("Action", "ActionName"),
+            "actions": ("Action", "ActionName", "ResourceKind"),
             "authorizer": ("Authorizer", "Decision", "PolicyRequest", "ReadOnlyAuthorizer"),
             "bundle": ("Bundle", "Rule"),
             "cases": ("CaseMismatch", "PolicyCase", "read_cases", "run_cases"),

@@ -41,6 +41,8 @@ class Bundle:
     groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     protected_branches: frozenset[str] = frozenset()
     rules: tuple[Rule, ...] = ()
+    kind: ResourceKind | None = None
+    """What the file says that it is for; None where it does not say."""
 
     @property
     def actors(self) -> frozenset[str]:

@@ -6,13 +6,15 @@ import os
 from collections import Counter
 from pathlib import Path
 
-from omnigraph.policy.actions import Action, ScopeKey
+from omnigraph.policy.actions import Action, ResourceKind, ScopeKey
 from omnigraph.policy.bundle import Bundle, Effect, Rule, Scope
 from omnigraph.policy.errors import InvalidPolicy
 from omnigraph.policy.strict_yaml import Member, read_document, require_version
 
 SCOPES: tuple[Scope, ...] = ("any", "protected", "unprotected")
 SCOPE_MEMBERS: dict[str, ScopeKey] = {"branch_scope": "branch", "target_branch_scope": "target_branch"}
+KINDS: tuple[ResourceKind, ...] = ("graph", "server")
+BUNDLE = ("version", "kind", "groups", "protected_branches", "rules")
 RULE_BODY = ("actors", "actions", *SCOPE_MEMBERS, "branches", "queries")
 
 
@@ -34,12 +36,18 @@ def parse_bundle(text: str | bytes, file: str = "policy") -> Bundle:
     >>> [rule.id for rule in parse_bundle(text).rules]
     ['r']
     """
-    members = read_document(text, file).members(("version", "groups", "protected_branches", "rules"), ("version",))
+    members = read_document(text, file).members(BUNDLE, ("version",))
     require_version(members)
     groups = _groups(members["groups"]) if "groups" in members else {}
     protected = members["protected_branches"].texts(non_empty=False) if "protected_branches" in members else ()
     rules = _rules(members["rules"], groups) if "rules" in members else ()
-    return Bundle(groups=groups, protected_branches=frozenset(protected), rules=rules)
+    kind = _kind(members["kind"]) if "kind" in members else None
+    return Bundle(groups=groups, protected_branches=frozenset(protected), rules=rules, kind=kind)
+
+
+def _kind(member: Member) -> ResourceKind:
+    word = member.one_of(KINDS)
+    return next(kind for kind in KINDS if kind == word)
 
 
 def _groups(member: Member) -> dict[str, tuple[str, ...]]:

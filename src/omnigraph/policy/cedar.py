@@ -112,6 +112,9 @@ def compile_policy(bundle: Bundle, graph_id: str, *, kind: ResourceKind = "graph
 def _require_kind(bundle: Bundle, kind: ResourceKind, file: str) -> None:
     """A file is about graphs or about the server; a rule of the other kind belongs into another file."""
     wanted = "server-scoped" if kind == "server" else "per-graph"
+    if bundle.kind not in (None, kind):
+        reason = f"it says 'kind: {bundle.kind}' and is used as a {wanted} policy"
+        raise InvalidPolicy(file=file, place="kind", reason=reason)
     for rule in bundle.rules:
         if rule.resource_kind != kind:
             other = "per-graph" if kind == "server" else "server-scoped"

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from omnigraph.cli.target.operator_config import load_operator_config as load_operator_config
     from omnigraph.cli.target.scope import Address as Address
     from omnigraph.cli.target.scope import ClusterScope as ClusterScope
+    from omnigraph.cli.target.scope import Scope as Scope
     from omnigraph.cli.target.scope import ServerScope as ServerScope
     from omnigraph.cli.target.scope import resolve_scope as resolve_scope
 else:
@@ -25,6 +26,6 @@ else:
             "consent": ("is_local", "require_consent"),
             "flag_rules": ("refusal_of",),
             "operator_config": ("OperatorConfig", "load_operator_config"),
-            "scope": ("Address", "ClusterScope", "ServerScope", "resolve_scope"),
+            "scope": ("Address", "ClusterScope", "Scope", "ServerScope", "resolve_scope"),
         },
     )

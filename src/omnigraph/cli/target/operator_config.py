@@ -45,6 +45,8 @@ class OperatorConfig:
     servers: Mapping[str, str] = field(default_factory=dict)
     clusters: Mapping[str, str] = field(default_factory=dict)
     profiles: Mapping[str, Profile] = field(default_factory=dict)
+    blob_bases: tuple[str, ...] = ()
+    """Where external blobs of a write may lie: `external_blobs.allow`."""
     unknown_keys: tuple[str, ...] = ()
 
 
@@ -107,7 +109,9 @@ class _Reader:
         top = self.section(
             document,
             "",
-            dict.fromkeys(("operator", "defaults", "servers", "clusters", "profiles", "aliases"), "map"),
+            dict.fromkeys(
+                ("operator", "defaults", "servers", "clusters", "profiles", "aliases", "external_blobs"), "map"
+            ),
         )
         for name, alias in self.members(top, "aliases"):
             self.section(alias, f"aliases.{name}", _ALIAS_KEYS)
@@ -121,8 +125,15 @@ class _Reader:
                 name: self.required(value, f"clusters.{name}", "root") for name, value in self.members(top, "clusters")
             },
             profiles={name: self.profile(value, f"profiles.{name}") for name, value in self.members(top, "profiles")},
+            blob_bases=self.blob_bases(top.get("external_blobs")),
             unknown_keys=tuple(self.unknown),
         )
+
+    def blob_bases(self, value: object) -> tuple[str, ...]:
+        allowed = self.section(value, "external_blobs", {"allow": "list"}).get("allow", [])
+        if not all(isinstance(base, str) for base in allowed):
+            raise self.refuse("external_blobs.allow must be a list of texts such as s3://bucket/folder/")
+        return tuple(allowed)
 
     def defaults(self, value: object) -> Defaults:
         known: dict[str, Kind] = {
