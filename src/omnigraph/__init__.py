@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from os import PathLike
 
     from omnigraph.graph import Graph as Graph
@@ -130,12 +131,14 @@ def init(
     force: bool = False,
     actor: str | None = None,
     durability: Durability = "full",
+    blob_bases: Sequence[str] = (),
 ) -> Graph:
     """Creates an empty graph and returns a handle on its branch `main`.
 
     `schema` is the text of a `.pg` schema, or the path of a file that ends in `.pg`. `actor` is recorded with every
     commit of the handle. `durability="os"` leaves it to the operating system when files reach the disk: faster, and
     only for graphs that may be lost. `force` replaces schema files that a failed `init` left behind, never a graph.
+    `blob_bases` are as for `open`.
 
     >>> graph = og.init("library.omni", schema="node Book { title: String @key }")
     >>> graph.branches()
@@ -146,7 +149,9 @@ def init(
     from omnigraph.graph import Graph, read_schema
 
     text, file = read_schema(schema)
-    return Graph.init(uri, text, schema_file=file, force=force, actor=actor, durability=durability)
+    return Graph.init(
+        uri, text, schema_file=file, force=force, actor=actor, durability=durability, blob_bases=blob_bases
+    )
 
 
 def open(  # noqa: A001 — the name people expect: `og.open(...)`
@@ -157,12 +162,14 @@ def open(  # noqa: A001 — the name people expect: `og.open(...)`
     actor: str | None = None,
     durability: Durability = "full",
     policy: Policy | None = None,
+    blob_bases: Sequence[str] = (),
 ) -> Graph:
     """Opens a graph and returns a handle on `branch` (default: `main`).
 
     Opening for writing first finishes or undoes what a crashed writer left. With `read_only` nothing is ever changed.
     `actor` and `durability` are as for `init`. With a `policy`, the path of a policy file, every call is decided for
-    the actor before it acts.
+    the actor before it acts. `blob_bases` are the places that external blobs of a write may lie in,
+    `s3://bucket/folder/` or `file:///folder/`; there are none by default.
 
     >>> graph = og.open("people.omni", actor="ada")
     >>> graph.branch_name
@@ -173,7 +180,15 @@ def open(  # noqa: A001 — the name people expect: `og.open(...)`
     """
     from omnigraph.graph import Graph
 
-    return Graph.open(uri, branch=branch, read_only=read_only, actor=actor, durability=durability, policy=policy)
+    return Graph.open(
+        uri,
+        branch=branch,
+        read_only=read_only,
+        actor=actor,
+        durability=durability,
+        policy=policy,
+        blob_bases=blob_bases,
+    )
 
 
 def __getattr__(name: str) -> Any:

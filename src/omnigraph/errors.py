@@ -12,7 +12,11 @@ from omnigraph.model.late_names import late_names
 
 if TYPE_CHECKING:
     from omnigraph.history import AmbiguousName as AmbiguousName
+    from omnigraph.history import BlobIsExternal as BlobIsExternal
+    from omnigraph.history import BlobNotFound as BlobNotFound
+    from omnigraph.history import BlobRangeNotSatisfiable as BlobRangeNotSatisfiable
     from omnigraph.history import BranchIsTagged as BranchIsTagged
+    from omnigraph.history import InvalidBlobSelector as InvalidBlobSelector
     from omnigraph.history import InvalidTagName as InvalidTagName
     from omnigraph.history import TagExists as TagExists
     from omnigraph.history import TaggedCommitGone as TaggedCommitGone
@@ -85,6 +89,7 @@ if TYPE_CHECKING:
     from omnigraph.model.errors import TableDrift as TableDrift
     from omnigraph.model.errors import TypeNotFound as TypeNotFound
     from omnigraph.model.errors import Unreachable as Unreachable
+    from omnigraph.model.export_line import ExportDamaged as ExportDamaged
     from omnigraph.pipeline.spark import JavaMissing as JavaMissing
     from omnigraph.pipeline.spark import SparkJobFailed as SparkJobFailed
     from omnigraph.pipeline.spark import SparkMasterUnusable as SparkMasterUnusable
@@ -94,6 +99,11 @@ if TYPE_CHECKING:
     from omnigraph.policy import PolicyEvaluationFailed as PolicyEvaluationFailed
     from omnigraph.query import QueryCancelled as QueryCancelled
     from omnigraph.query import QueryTimeout as QueryTimeout
+    from omnigraph.storage.copying import BaseLineageMissing as BaseLineageMissing
+    from omnigraph.storage.copying import CloneTargetExists as CloneTargetExists
+    from omnigraph.storage.external import ExternalBlobDenied as ExternalBlobDenied
+    from omnigraph.storage.external import ExternalBlobSource as ExternalBlobSource
+    from omnigraph.storage.external import InvalidBlobBase as InvalidBlobBase
     from omnigraph.write.intake.tabular import InvalidMapping as InvalidMapping
     from omnigraph.write.rules import ValidationFailed as ValidationFailed
 else:
@@ -102,7 +112,11 @@ else:
         {
             "history": (
                 "AmbiguousName",
+                "BlobIsExternal",
+                "BlobNotFound",
+                "BlobRangeNotSatisfiable",
                 "BranchIsTagged",
+                "InvalidBlobSelector",
                 "InvalidTagName",
                 "TagExists",
                 "TagNotFound",
@@ -175,7 +189,10 @@ else:
             ),
             "pipeline.spark": ("JavaMissing", "SparkJobFailed", "SparkMasterUnusable", "SparkUnreachable"),
             "policy": ("InvalidPolicy", "PolicyDenied", "PolicyEvaluationFailed"),
+            "model.export_line": ("ExportDamaged",),
             "query": ("QueryCancelled", "QueryTimeout"),
+            "storage.copying": ("BaseLineageMissing", "CloneTargetExists"),
+            "storage.external": ("ExternalBlobDenied", "ExternalBlobSource", "InvalidBlobBase"),
             "write.intake.tabular": ("InvalidMapping",),
             "write.rules": ("ValidationFailed",),
         },

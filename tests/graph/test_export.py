@@ -179,7 +179,7 @@ def test_text_keeps_every_character_and_stays_on_one_line(tmp_path: Path) -> Non
 
 def test_managed_blobs_are_base64_whatever_their_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     storage = new_graph(tmp_path / "g.omni")
-    monkeypatch.setattr("omnigraph.storage.tables.blobs.BLOB_READ_BYTES", 1000)
+    monkeypatch.setattr("omnigraph.storage.blobs.cells.BLOB_READ_BYTES", 1000)
     blobs = {"a": b"\x00\xff", "b": b"x" * 100_000, "c": b"y" * 5_000_000, "d": b"", "e": None}
     rows = [
         doc(slug, file=None if data is None else {"data": data, "uri": None}) for slug, data in reversed(blobs.items())

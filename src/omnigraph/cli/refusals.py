@@ -69,6 +69,10 @@ class UnwritableFile(BadRequest):
         return f"cannot write '{self.path}': {self.reason}"
 
 
+class BlobReadFailed(NotFound):
+    """A Blob value that cannot be read where it was looked for."""
+
+
 class InvalidParams(BadRequest):
     """A query or its parameters, as given on the command line, that cannot be read."""
 

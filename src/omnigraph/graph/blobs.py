@@ -29,7 +29,7 @@ class Blobs(Versions):
         `at` is a commit, a tag or a time; otherwise the head of the branch is read. A type is `Book`, or `node:Book`
         where a node type and an edge type have the same name.
 
-        >>> cover = graph.blob("Book", "b1", "cover")
+        >>> cover = library.blob("Book", "b1", "cover")
         >>> cover.kind, cover.size
         ('managed', 11)
 

@@ -458,6 +458,8 @@ class Graph(Merging, ChangeFeed, Maintenance, Blobs, Moving, Evolution):
         try:
             schema = self._accepted
         except SchemaContractMissing:
+            from omnigraph.storage.copying import is_unfinished_clone
+
             if is_unfinished_clone(self._storage):
                 raise GraphNotFound(self.uri, "a clone to it did not finish; it can be run again") from None
             raise

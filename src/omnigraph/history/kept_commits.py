@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import field
 
 from omnigraph.history.changed_types import types_by_commit
 from omnigraph.model.errors import Corrupt, HistoricalVersionReclaimed, Json
 from omnigraph.model.late_dataclass import dataclass
 from omnigraph.storage import GraphStorage
-from omnigraph.storage.manifest import LoadedManifest
+from omnigraph.storage.manifest import GraphCommit, LoadedManifest
 
 _log = logging.getLogger("omnigraph.history")
 
@@ -43,19 +43,24 @@ def keep_commits(storage: GraphStorage, loaded: LoadedManifest) -> None:
     types = _types(storage, loaded)
     for commit in loaded.state.commits.values():
         if commit.branch == loaded.branch:
-            members = {
-                "version": VERSION,
-                "graph_commit_id": commit.commit_id,
-                "branch": commit.branch,
-                "parent_commit_id": commit.parent_id,
-                "merged_parent_commit_id": commit.merged_parent_id,
-                "actor_id": commit.actor_id,
-                "created_at": commit.created_at,
-                "py": dict(commit.py) or None,
-                "types": None if types is None else sorted(types.get(commit.commit_id, ())),
-            }
-            present = {name: value for name, value in members.items() if value is not None}
-            storage.objects.write_if_absent(_path(commit.commit_id), json.dumps(present).encode())
+            keep_commit(storage, commit, None if types is None else types.get(commit.commit_id, set()))
+
+
+def keep_commit(storage: GraphStorage, commit: GraphCommit, types: Collection[str] | None = None) -> None:
+    """Keeps one commit of a branch, so that histories can still be walked through it."""
+    members = {
+        "version": VERSION,
+        "graph_commit_id": commit.commit_id,
+        "branch": commit.branch,
+        "parent_commit_id": commit.parent_id,
+        "merged_parent_commit_id": commit.merged_parent_id,
+        "actor_id": commit.actor_id,
+        "created_at": commit.created_at,
+        "py": dict(commit.py) or None,
+        "types": None if types is None else sorted(types),
+    }
+    present = {name: value for name, value in members.items() if value is not None}
+    storage.objects.write_if_absent(_path(commit.commit_id), json.dumps(present).encode())
 
 
 def _types(storage: GraphStorage, loaded: LoadedManifest) -> dict[str, set[str]] | None:

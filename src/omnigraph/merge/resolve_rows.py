@@ -31,6 +31,7 @@ from omnigraph.merge.row_writes import RowWrites, stated_values
 from omnigraph.merge.table_merge import DecidedRows, Sides
 from omnigraph.model.identifiers import TableKey
 from omnigraph.model.late_dataclass import dataclass
+from omnigraph.storage.external import BlobBases, BlobIntake
 
 LOOK_AT_ROWS = 256
 """So many conflicts are read at a time."""
@@ -154,7 +155,9 @@ class _Outcome:
 
     def _write_values(self, row: _Kept, resolution: Resolution) -> None:
         """Over the target's image; over the source's when the target has removed the entity."""
-        values = stated_values(self._entity, row.entity_id, resolution)
+        known = self._sides.target or self._sides.source
+        bases = known.storage.blob_bases if known is not None else BlobBases()
+        values = stated_values(self._entity, row.entity_id, resolution, BlobIntake(bases))
         for side, place in ((self._sides.target, row.target), (self._sides.source, row.source)):
             if side is not None and place is not None:
                 self._stated.append(_row_writes(side, [(row.entity_id, place, row.target)], values))

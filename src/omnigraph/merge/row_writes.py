@@ -14,8 +14,10 @@ from omnigraph.language.schema import EdgeType, NodeType
 from omnigraph.merge.resolution import InvalidResolution, Resolution
 from omnigraph.model.late_dataclass import dataclass
 from omnigraph.model.values import coerce_json
-from omnigraph.storage.tables import BLOB_TYPE, split_by_blob_bytes
-from omnigraph.write.intake import managed_blob
+from omnigraph.storage.blobs import split_by_blob_bytes
+from omnigraph.storage.external import BlobIntake
+from omnigraph.storage.tables import BLOB_TYPE
+from omnigraph.write.intake import blob_value
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,18 +88,18 @@ def _batch(side: TableSide, rows: pa.Table, schema: pa.Schema, values: Mapping[s
 
 
 def _blob_values(side: TableSide, rows: pa.Table, name: str) -> list[dict[str, Any] | None]:
+    """Bytes as they are; an external blob is copied, as by any write that writes its entity again."""
+    blobs = BlobIntake(side.storage.blob_bases)
     contents = side.blob_contents(rows, name)
     return [
-        None
-        if each is None
-        else {"data": each, "uri": None}
-        if isinstance(each, bytes)
-        else {"data": None, "uri": each}
+        None if each is None else {"data": each, "uri": None} if isinstance(each, bytes) else blobs.take(each)
         for each in contents
     ]
 
 
-def stated_values(entity: NodeType | EdgeType, entity_id: str, resolution: Resolution) -> dict[str, Any]:
+def stated_values(
+    entity: NodeType | EdgeType, entity_id: str, resolution: Resolution, blobs: BlobIntake
+) -> dict[str, Any]:
     """The values of a resolution as they are stored. The key of a node is its identity and cannot be another one."""
     values: dict[str, Any] = {}
     for name, value in (resolution.properties or {}).items():
@@ -110,7 +112,7 @@ def stated_values(entity: NodeType | EdgeType, entity_id: str, resolution: Resol
                 continue
             raise InvalidResolution(f"{entity.name} '{entity_id}' keeps its key: '{name}' cannot be set")
         if prop.type.is_blob and value is not None:
-            values[name] = managed_blob(str(value), where)
+            values[name] = blob_value(str(value), where, blobs)
         else:
             values[name] = coerce_json(value, prop.type, where)
     ends = {"src": resolution.src, "dst": resolution.dst}

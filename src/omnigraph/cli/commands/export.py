@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 import click
 
-from omnigraph.cli.frame import OmniCommand, branch_option, json_option, uri_argument
+from omnigraph.cli.frame import OmniCommand, json_option, uri_argument
 from omnigraph.cli.inputs import engine_options, refuse_master_without_spark
 from omnigraph.cli.session import Session, Target
 
@@ -19,13 +19,15 @@ if TYPE_CHECKING:
 
 @click.command("export", cls=OmniCommand, example="omnigraph export lib.omni --type Author > authors.jsonl")
 @uri_argument
-@branch_option
+@click.option("--branch", metavar="BRANCH", help="The branch to read.  [default: main]")
 @click.option("--type", "types", multiple=True, metavar="NAME", help="Only this node or edge type; may be repeated.")
 @click.option(
     "--dates",
     type=click.Choice(["raw", "iso"]),
     help="Dates as days and milliseconds since 1970, or as text.  [default: iso for csv, else raw]",
 )
+@click.option("--snapshot", metavar="REF", help="Export what this commit, tag or time shows, instead of a branch.")
+@click.option("--manifest", is_flag=True, help="End with a line that has the counts and a SHA-256; load checks it.")
 @click.option("--output", metavar="DIR", help="Write files into this empty folder (a path or s3://…), in parallel.")
 @click.option(
     "--format",
@@ -40,9 +42,11 @@ if TYPE_CHECKING:
 def command(
     session: Session,
     uri: str | None,
-    branch: str,
+    branch: str | None,
     types: tuple[str, ...],
     dates: str | None,
+    snapshot: str | None,
+    manifest: bool,
     output: str | None,
     file_format: str | None,
     engine: str,
@@ -58,12 +62,17 @@ def command(
     if jsonl:
         session.output.warn("`--jsonl` is deprecated: an export on stdout is always JSON lines")
     refuse_master_without_spark(engine, spark)
+    if branch is not None and snapshot is not None:
+        raise click.UsageError("--snapshot names a commit; it cannot be used with --branch")
     if output is not None:
-        _to_folder(session, uri, output, branch, types, dates, file_format or "jsonl", engine, spark)
+        if manifest:
+            raise click.UsageError("--manifest is for stdout: a folder has its _manifest.json")
+        _to_folder(session, uri, output, branch, snapshot, types, dates, file_format or "jsonl", engine, spark)
         return
     _refuse_folder_options(session, file_format, engine, spark)
     with session.target(uri).open_for_reading() as graph:
-        lines = graph.export(branch, types=types or None, dates=cast("Literal['raw', 'iso']", dates or "raw"))
+        raw = cast("Literal['raw', 'iso']", dates or "raw")
+        lines = graph.export(branch, at=snapshot, types=types or None, dates=raw, manifest=manifest)
         sys.stdout.flush()
         sys.stdout.buffer.writelines(lines)
     sys.stdout.buffer.flush()
@@ -80,7 +89,8 @@ def _to_folder(
     session: Session,
     uri: str | None,
     folder: str,
-    branch: str,
+    branch: str | None,
+    snapshot: str | None,
     types: tuple[str, ...],
     dates: str | None,
     file_format: str,
@@ -97,6 +107,7 @@ def _to_folder(
                 folder,
                 format=cast("Any", file_format),
                 branch=branch,
+                at=snapshot,
                 types=types or None,
                 dates=cast("Any", dates),
                 engine=cast("Any", engine),

@@ -51,7 +51,7 @@ Mode = Literal["append", "merge", "overwrite"]
     "--format",
     "source_format",
     metavar="NAME",
-    help="jsonl, csv, json, parquet, or any format of Spark.  [default: by the name of the file]",
+    help="jsonl, csv, json, parquet, or any format of Spark.  [default: by the name of each file]",
 )
 @click.option(
     "--option", "pairs", multiple=True, metavar="NAME=VALUE", help="An option of the format; may be repeated."
@@ -118,7 +118,7 @@ def command(
     graph that is not on this machine asks first, and a script must pass --yes.
     """
     tabular = {
-        "format": source_format or format_of(paths),
+        "format": source_format,
         "type": type_name,
         "mapping": None if mapping is None else read_mapping(mapping),
         "options": key_values(pairs),
@@ -150,7 +150,7 @@ def command(
         "idempotency_key": idempotency_key,
         "message": message,
     }
-    source = _source(paths, str(tabular["format"]))
+    source = _source(paths, source_format)
     result = _load(session, target, source, options, partial(_asked, tabular, engine, spark))
     _report_trouble(session, result)
     happened = "nothing was written" if dry_run else f"the load is done, as commit {result.commit_id}"
@@ -182,13 +182,13 @@ def _load(
 
 def _asked(tabular: dict[str, Any], engine: str, spark: str | None, line: ProgressLine | None) -> dict[str, Any]:
     """The arguments that differ from those of a plain load."""
-    plain = {"format": "jsonl", "options": {}, "engine": "auto"}
+    plain = {"options": {}, "engine": "auto"}
     given = tabular | {"engine": engine, "spark": spark, "progress": line}
     return {name: value for name, value in given.items() if value is not None and value != plain.get(name)}
 
 
 def format_of(paths: tuple[str, ...]) -> str:
-    """The format by the first name: `.csv` and `.parquet` are what they say, anything else is JSON lines."""
+    """The format of a table to suggest a mapping for, by the first name."""
     name = paths[0].removesuffix(".gz").removesuffix(".zst")
     endings = {".csv": "csv", ".tsv": "csv", ".parquet": "parquet"}
     return next((known for ending, known in endings.items() if name.endswith(ending)), "jsonl")
@@ -197,7 +197,7 @@ def format_of(paths: tuple[str, ...]) -> str:
 def _suggest(session: Session, uri: str | None, paths: tuple[str, ...], tabular: dict[str, Any]) -> None:
     with session.target(uri).open_for_reading() as graph:
         found = graph.suggest_mapping(
-            list(paths), format=tabular["format"], type=tabular["type"], options=tabular["options"]
+            list(paths), format=tabular["format"] or format_of(paths), type=tabular["type"], options=tabular["options"]
         )
     for note in found.notes:
         session.output.warn(note)
@@ -210,17 +210,17 @@ def _refuse_merge_options(mode: str, *, patch: bool, match_edges: str | None) ->
             raise click.UsageError(f"{option} needs --mode merge")
 
 
-def _source(paths: tuple[str, ...], source_format: str) -> Any:
+def _source(paths: tuple[str, ...], source_format: str | None) -> Any:
     """The files, if they can be read at all; the load itself streams them. Other formats find their own errors."""
     from omnigraph.cli.refusals import UnreadableFile
 
     if paths == (STDIN,):
-        if source_format != "jsonl":
+        if source_format not in (None, "jsonl"):
             raise click.UsageError("stdin must be JSON lines; pass other formats as files")
         return sys.stdin.buffer
     if STDIN in paths:
         raise click.UsageError("--data - cannot be combined with other files")
-    for path in paths if source_format == "jsonl" else ():
+    for path in paths if source_format in (None, "jsonl") else ():
         if path.startswith(REMOTE) or Path(path).is_dir() or any(sign in path for sign in "*?["):
             continue
         try:
@@ -228,7 +228,7 @@ def _source(paths: tuple[str, ...], source_format: str) -> Any:
                 pass
         except OSError as error:
             raise UnreadableFile(path, (error.strerror or str(error)).lower()) from error
-    is_one_file = len(paths) == 1 and source_format == "jsonl" and not paths[0].startswith(REMOTE)
+    is_one_file = len(paths) == 1 and source_format in (None, "jsonl") and not paths[0].startswith(REMOTE)
     return Path(paths[0]) if is_one_file else list(paths)
 
 

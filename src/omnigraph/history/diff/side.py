@@ -17,17 +17,9 @@ from omnigraph.history.export import has_foreign_commits
 from omnigraph.history.snapshots import Snapshot
 from omnigraph.model.errors import Corrupt
 from omnigraph.storage import GraphStorage
+from omnigraph.storage.blobs import blob_cells, read_blobs
 from omnigraph.storage.manifest import TablePin
-from omnigraph.storage.tables import (
-    CandidateRows,
-    Table,
-    blob_cells,
-    plainly_typed,
-    read_blobs,
-    read_candidates,
-    take_at,
-    take_with_row_ids,
-)
+from omnigraph.storage.tables import CandidateRows, Table, plainly_typed, read_candidates, take_at, take_with_row_ids
 
 FIXED = ("id", "src", "dst")
 STREAM_BYTES, MIN_ROWS, MAX_ROWS = 8 * 1024 * 1024, 256, 8192

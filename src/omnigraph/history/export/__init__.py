@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from omnigraph.history.export.json_lines import LineWriter as LineWriter
     from omnigraph.history.export.json_lines import ValueNotExportable as ValueNotExportable
     from omnigraph.history.export.json_lines import column_texts as column_texts
+    from omnigraph.history.export.manifest_line import with_manifest as with_manifest
     from omnigraph.history.export.ordered_scan import SCAN_BATCH_ROWS as SCAN_BATCH_ROWS
     from omnigraph.history.export.ordered_scan import SortedRun as SortedRun
     from omnigraph.history.export.ordered_scan import sort_by_id as sort_by_id
@@ -38,6 +39,7 @@ else:
                 "ValueNotExportable",
                 "column_texts",
             ),
+            "manifest_line": ("with_manifest",),
             "ordered_scan": (
                 "SCAN_BATCH_ROWS",
                 "SortedRun",

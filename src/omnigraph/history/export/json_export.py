@@ -17,8 +17,9 @@ from omnigraph.language.schema import Catalog, EdgeType, NodeType, Property
 from omnigraph.model.errors import Corrupt, TypeNotFound
 from omnigraph.model.identifiers import EntityKind
 from omnigraph.storage import MANIFEST, GraphStorage
+from omnigraph.storage.blobs import split_by_blob_bytes
 from omnigraph.storage.manifest import TablePin
-from omnigraph.storage.tables import Table, split_by_blob_bytes
+from omnigraph.storage.tables import Table
 
 
 @dataclass(eq=False)

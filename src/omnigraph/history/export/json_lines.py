@@ -17,7 +17,8 @@ from omnigraph.model.errors import Conflict
 from omnigraph.model.late_dataclass import dataclass
 from omnigraph.model.types import PropType, Scalar
 from omnigraph.model.values import json_value
-from omnigraph.storage.tables import Table, blob_cells, read_blobs
+from omnigraph.storage.blobs import blob_cells, read_blobs
+from omnigraph.storage.tables import Table
 
 Dates = Literal["raw", "iso"]
 """raw: integers, days and milliseconds since 1970. iso: text."""

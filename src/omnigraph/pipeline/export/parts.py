@@ -16,8 +16,9 @@ from omnigraph.pipeline.export.columns import csv_header, csv_lines, parquet_bat
 from omnigraph.pipeline.export.folder import ExportFolder
 from omnigraph.pipeline.spark import Amount
 from omnigraph.storage import GraphStorage, open_storage
+from omnigraph.storage.blobs import split_by_blob_bytes
 from omnigraph.storage.manifest import TablePin
-from omnigraph.storage.tables import scan_group, split_by_blob_bytes
+from omnigraph.storage.tables import scan_group
 
 ExportFormat = Literal["jsonl", "parquet", "csv"]
 ROW_GROUP_BYTES = 32 * 1024 * 1024

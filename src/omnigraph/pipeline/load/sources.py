@@ -12,21 +12,22 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, cast
 from omnigraph.language.schema import Catalog
 from omnigraph.model.errors import BadRequest
 from omnigraph.model.late_dataclass import dataclass
+from omnigraph.pipeline.load.file_formats import JSON_LINES, by_format
 from omnigraph.pipeline.load.spark_sources import DataFrameSource
-from omnigraph.write.intake import ItemSource, LineItem, Unreadable, line_source, record_text
+from omnigraph.write.intake import ItemSource, LineItem, SourceItem, Unreadable, line_source, record_text
 
 if TYPE_CHECKING:
     from omnigraph.pipeline.load.data_source_write import StagedSource
 
 Source: TypeAlias = "str | Path | Sequence[str | Path] | Iterable[bytes] | ItemSource | DataFrameSource | StagedSource"
-JSON_LINES = "jsonl"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceFormat:
     """How files are to be understood: lines of records, or tables by a mapping."""
 
-    format: str = JSON_LINES
+    format: str | None = None
+    """None: by the endings of the files."""
     type: str | None = None
     mapping: Mapping[str, Any] | None = None
     options: Mapping[str, str] = field(default_factory=dict)
@@ -46,15 +47,39 @@ def item_source(source: Source, how: SourceFormat, catalog: Catalog) -> ItemSour
         return source
     if is_frame(source) or is_staged(source):
         return None
+    if how.format is None:
+        return _by_ending(source, how, catalog)
     if how.format == JSON_LINES:
         how.refuse_for_lines()
         return line_source(cast("Iterable[bytes]", source))
+    return _tables(paths_of(source), how.format, how, catalog)
+
+
+def _by_ending(source: Source, how: SourceFormat, catalog: Catalog) -> ItemSource:
+    """Files of any format that is known by its ending; lines in memory are JSON lines."""
+    given = [source] if isinstance(source, str | Path) else list(cast("Iterable[Any]", source))
+    if not given or not all(isinstance(each, str | Path) for each in given):
+        how.refuse_for_lines()
+        return line_source(given)
+    items: list[SourceItem] = []
+    for name, paths in by_format(given).items():
+        if name == JSON_LINES:
+            how.refuse_for_lines()
+            items += line_source(paths).items
+        else:
+            found = _tables(paths, name, how, catalog)
+            assert found is not None, "these formats are read without Spark"
+            items += found.items
+    return ItemSource(tuple(items))
+
+
+def _tables(paths: list[str | Path], name: str, how: SourceFormat, catalog: Catalog) -> ItemSource | None:
     from omnigraph.write.intake.tabular import FORMATS, read_mappings, source_items
 
-    if how.format not in FORMATS:
+    if name not in FORMATS:
         return None
     mapping = None if how.mapping is None else dict(how.mapping)
-    return source_items(paths_of(source), how.format, read_mappings(mapping, catalog, type_name=how.type), how.options)
+    return source_items(paths, name, read_mappings(mapping, catalog, type_name=how.type), how.options)
 
 
 def frame_source(source: Source, how: SourceFormat, catalog: Catalog, spark: Any) -> DataFrameSource:
@@ -67,6 +92,7 @@ def frame_source(source: Source, how: SourceFormat, catalog: Catalog, spark: Any
     if is_frame(source):
         return of_frame(cast("Any", source), catalog, type_name=how.type, mapping=how.mapping)
     paths = [str(path) for path in paths_of(source)]
+    assert how.format is not None, "files whose format is not stated are read without Spark's readers"
     frame = read_frame(spark, how.format, paths, how.options)
     return of_frame(frame, catalog, type_name=how.type, mapping=how.mapping, name=",".join(paths) or how.format)
 

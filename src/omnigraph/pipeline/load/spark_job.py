@@ -34,7 +34,7 @@ from omnigraph.storage.indexes import BuildTask, BuiltSegment, build_segment
 from omnigraph.write import ChangeSet, Places
 from omnigraph.write.commit import WriteBase
 from omnigraph.write.intake import ReadPlan, SourceItem
-from omnigraph.write.load import LoadChecks, LoadMode, MatchEdges, OnError, PreparedLoad, Spool
+from omnigraph.write.load import LoadChecks, LoadMode, MatchEdges, OnError, PreparedLoad, Spool, blob_intake
 from omnigraph.write.rules import CommittedView, ViolationLog
 
 if TYPE_CHECKING:
@@ -117,6 +117,7 @@ class LoadJob:
                 self._patches,
                 self.plan.on_error == "skip",
                 self.plan.max_errors,
+                blob_intake(self.storage, self.plan.mode),
             )
             items, receipts = self._read(plan)
             places = Places.of(items, [receipt.span for receipt in receipts])

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from omnigraph.storage.manifest.state import Incarnation as Incarnation
     from omnigraph.storage.manifest.state import ManifestState as ManifestState
     from omnigraph.storage.manifest.state import TablePin as TablePin
+    from omnigraph.storage.manifest.store import BranchRef as BranchRef
     from omnigraph.storage.manifest.store import LoadedManifest as LoadedManifest
     from omnigraph.storage.manifest.store import ManifestStore as ManifestStore
     from omnigraph.storage.manifest.store import StagedRows as StagedRows
@@ -65,6 +66,7 @@ else:
                 "TablePin",
             ),
             "store": (
+                "BranchRef",
                 "LoadedManifest",
                 "ManifestStore",
                 "StagedRows",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from omnigraph.model.late_names import late_names
 
 if TYPE_CHECKING:
-    from omnigraph.write.intake.blob_values import managed_blob as managed_blob
+    from omnigraph.write.intake.blob_values import blob_value as blob_value
     from omnigraph.write.intake.decode import Decoded as Decoded
     from omnigraph.write.intake.decode import DecodePlan as DecodePlan
     from omnigraph.write.intake.decode import Mask as Mask
@@ -35,7 +35,7 @@ else:
     __getattr__, __dir__ = late_names(
         __name__,
         {
-            "blob_values": ("managed_blob",),
+            "blob_values": ("blob_value",),
             "decode": (
                 "DecodePlan",
                 "Decoded",

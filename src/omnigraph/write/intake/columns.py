@@ -12,11 +12,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.model.errors import InvalidValue
+from omnigraph.model.errors import InvalidValue, OmniGraphError
 from omnigraph.model.types import PropType, Scalar
 from omnigraph.model.values import DATE_BOUNDS, coerce_json
+from omnigraph.storage.external import BlobBases, BlobIntake, ExternalBlobDenied
 from omnigraph.storage.tables import arrow_type
-from omnigraph.write.intake.blob_values import managed_blob
+from omnigraph.write.intake.blob_values import denied, is_external, managed_blob
 
 Faults = dict[int, InvalidValue]
 _NOTHING = type(None)
@@ -34,15 +35,19 @@ UNFIT = (pa.ArrowException, OverflowError, UnicodeEncodeError, ValueError, TypeE
 """What Arrow raises for values that do not fit a column."""
 
 
-def to_column(values: Sequence[Any], declared: PropType, where: str) -> tuple[pa.Array, Faults]:
+def to_column(
+    values: Sequence[Any], declared: PropType, where: str, blobs: BlobIntake | None = None
+) -> tuple[pa.Array, Faults]:
     """The column of these values, and per row that does not fit its reason (the row is NULL then).
 
-    None is NULL whatever the declaration says: whether a value may be missing is the caller's question.
+    None is NULL whatever the declaration says: whether a value may be missing is the caller's question. Without
+    `blobs` every external one is denied.
     """
-    if not declared.is_blob:
-        column = _whole(values, declared)
-        if column is not None:
-            return column, {}
+    if declared.is_blob:
+        return _blobs(values, replace(declared, nullable=True), where, blobs)
+    column = _whole(values, declared)
+    if column is not None:
+        return column, {}
     return _one_by_one(values, replace(declared, nullable=True), where)
 
 
@@ -150,9 +155,33 @@ def _one_by_one(values: Sequence[Any], declared: PropType, where: str) -> tuple[
     stored: list[Any] = []
     for row, value in enumerate(values):
         try:
-            fit = coerce_json(value, declared, where)
-            stored.append(managed_blob(fit, where) if declared.is_blob and fit is not None else fit)
+            stored.append(coerce_json(value, declared, where))
         except InvalidValue as error:
             faults[row] = error
             stored.append(None)
+    return pa.array(stored, arrow_type(declared)), faults
+
+
+def _blobs(values: Sequence[Any], declared: PropType, where: str, blobs: BlobIntake | None) -> tuple[pa.Array, Faults]:
+    """Bytes are decoded one by one; the objects of addresses are asked for together."""
+    faults: Faults = {}
+    stored: list[Any] = [None] * len(values)
+    addresses: dict[int, str] = {}
+    for row, value in enumerate(values):
+        try:
+            text = coerce_json(value, declared, where)
+            if text is not None and is_external(text):
+                addresses[row] = text
+            elif text is not None:
+                stored[row] = managed_blob(text, where)
+        except InvalidValue as error:
+            faults[row] = error
+    taken = (blobs or BlobIntake(BlobBases())).take_all(list(addresses.values()))
+    for (row, uri), cell in zip(addresses.items(), taken, strict=True):
+        if isinstance(cell, ExternalBlobDenied):
+            faults[row] = denied(uri, where, cell)
+        elif isinstance(cell, OmniGraphError):
+            raise cell  # it may be there the next time: no fault of the record
+        else:
+            stored[row] = cell
     return pa.array(stored, arrow_type(declared)), faults

@@ -21,6 +21,7 @@ from omnigraph.model.errors import InvalidValue
 from omnigraph.model.late_dataclass import dataclass
 from omnigraph.model.types import PropType, Scalar
 from omnigraph.model.values import coerce_text, node_id
+from omnigraph.storage.external import BlobIntake
 from omnigraph.storage.tables import table_schema
 from omnigraph.write.intake.columns import Faults, to_column
 from omnigraph.write.intake.embedding import embedded_records
@@ -45,20 +46,22 @@ class DecodePlan:
     known: frozenset[str]
     defaults: Mapping[str, Any]
     """Stored values of `@default`, which are JSON values of their property too."""
+    blobs: BlobIntake | None = None
+    """What becomes of external blobs; without it they are denied."""
 
     @property
     def key(self) -> tuple[str, ...] | None:
         return self.entity.key if isinstance(self.entity, NodeType) else None
 
 
-def decode_plan(entity: NodeType | EdgeType) -> DecodePlan:
+def decode_plan(entity: NodeType | EdgeType, blobs: BlobIntake | None = None) -> DecodePlan:
     defaults = {
         prop.name: coerce_text(prop.default, prop.type, f"{entity.name}.{prop.name}")
         for prop in entity.properties
         if prop.default is not None
     }
     known = frozenset(prop.name for prop in entity.properties)
-    return DecodePlan(entity, table_schema(entity), known, defaults)
+    return DecodePlan(entity, table_schema(entity), known, defaults, blobs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +173,7 @@ def _property(chunk: _Chunk, prop: Property, data: Sequence[dict[str, Any]], abs
 
 
 def _checked(chunk: _Chunk, prop: Property, values: list[Any], where: str, data: Sequence[dict[str, Any]]) -> pa.Array:
-    column, faults = to_column(values, prop.type, where)
+    column, faults = to_column(values, prop.type, where, chunk.plan.blobs)
     chunk.report_faults(faults, prop.name, prop.type)
     if prop.type.nullable or not column.null_count:
         return column

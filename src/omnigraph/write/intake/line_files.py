@@ -15,7 +15,10 @@ import pyarrow as pa
 
 from omnigraph.language.schema import Catalog
 from omnigraph.model.errors import BadRequest
+from omnigraph.model.export_line import is_export_line
 from omnigraph.model.late_dataclass import dataclass
+from omnigraph.write.intake.export_end import TAIL_BYTES, checked_export, end_of_records, last_line
+from omnigraph.write.intake.line_blocks import Block
 from omnigraph.write.intake.records import Record, RecordReader
 from omnigraph.write.intake.source_files import REMOTE, Codec, SourceFile, codec_of, find_files, remote, size_of
 from omnigraph.write.intake.sources import ItemSource, Unreadable
@@ -27,15 +30,6 @@ BLOCK_BYTES = 2 * 1024 * 1024
 """Read and decoded at a time: large enough for column speed, small enough that one bad line slows down little."""
 
 ENDINGS = (".jsonl", ".ndjson", ".json")
-
-
-@dataclass(frozen=True, slots=True)
-class Block:
-    """Whole lines, one after another; the last one may lack its end."""
-
-    data: bytes
-    offset: int
-    """Of the first byte, in the file after decompression."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +68,28 @@ class LineItem:
     def blocks(self, block_bytes: int | None = None) -> Iterator[Block]:
         """The lines of this item in blocks."""
         block_bytes = block_bytes or BLOCK_BYTES
+        found = self.unchecked(block_bytes)
+        is_whole = self.start == 0 and self.end is None
+        return checked_export(found, self.file) if is_whole and self._may_be_export() else found
+
+    def _may_be_export(self) -> bool:
+        """Whether the last line is that of an export; of a compressed file only its end tells."""
+        if self.path is None:
+            return bool(self.content) and is_export_line(self.content[-1])
+        return self.codec is not None or is_export_line(last_line(self.tail())[1])
+
+    def tail(self) -> bytes:
+        """The end of a plain file."""
+        assert self.path is not None, "lines in memory have no file"
+        try:
+            with self._open(self.path) as file:
+                file.seek(max(0, self.bytes_on_disk - TAIL_BYTES))
+                return bytes(file.read())
+        except (OSError, pa.ArrowException) as error:
+            raise _unreadable(self.path, error) from error
+
+    def unchecked(self, block_bytes: int = BLOCK_BYTES) -> Iterator[Block]:
+        """The lines without a look at the last one."""
         if self.path is None:
             yield from _joined(self.content, block_bytes)
             return
@@ -81,8 +97,7 @@ class LineItem:
             with self._open(self.path) as file:
                 yield from self._cut(file, block_bytes)
         except (OSError, pa.ArrowException) as error:
-            reason = getattr(error, "strerror", None) or str(error)
-            raise BadRequest(f"cannot read '{self.path}': {reason}") from error
+            raise _unreadable(self.path, error) from error
 
     def _open(self, path: str) -> Any:
         if path.startswith(REMOTE):
@@ -112,6 +127,10 @@ class LineItem:
             if not fresh:
                 return
             tail = data[cut:]
+
+
+def _unreadable(path: str, error: Exception) -> BadRequest:
+    return BadRequest(f"cannot read '{path}': {getattr(error, 'strerror', None) or error}")
 
 
 def _lines(data: bytes) -> list[bytes]:
@@ -159,12 +178,14 @@ def _items_of(files: Sequence[SourceFile], split_bytes: int) -> Iterator[LineIte
         if codec is not None or size <= split_bytes:
             yield LineItem(path, place, codec=codec, bytes_on_disk=size)
             continue
-        parts = -(-size // split_bytes)
-        cuts = [size * part // parts for part in range(parts + 1)]
+        whole = LineItem(path, place, bytes_on_disk=size)
+        records = end_of_records(whole.tail(), whole.unchecked, size, path)
+        parts = -(-records // split_bytes)
+        cuts = [records * part // parts for part in range(parts + 1)]
         for part in range(parts):
             start, end = cuts[part], cuts[part + 1]
-            last = part == parts - 1
-            yield LineItem(path, place, start, None if last else end, bytes_on_disk=end - start)
+            open_ended = part == parts - 1 and records == size
+            yield LineItem(path, place, start, None if open_ended else end, bytes_on_disk=end - start)
 
 
 def _place_of(path: str) -> str:

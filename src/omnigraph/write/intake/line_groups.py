@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from omnigraph.language.schema import Catalog, EdgeType, NodeType
 from omnigraph.model.late_dataclass import dataclass
 from omnigraph.write.intake.decode import Lines, Mask
-from omnigraph.write.intake.line_files import Block
+from omnigraph.write.intake.line_blocks import Block
 from omnigraph.write.intake.records import STRUCTURAL_CHARACTERS_MAX
 
 LINES_MIN = 16

@@ -16,6 +16,7 @@ import pyarrow as pa
 from omnigraph.language.schema import Catalog
 from omnigraph.model.identifiers import EntityKind, TableKey
 from omnigraph.model.late_dataclass import dataclass
+from omnigraph.storage.external import BlobIntake
 from omnigraph.write.intake.decode import (
     CHUNK_RECORDS,
     Decoded,
@@ -28,7 +29,8 @@ from omnigraph.write.intake.decode import (
 )
 from omnigraph.write.intake.fast_decode import LinesOfOneType, fast_decode
 from omnigraph.write.intake.generated_ids import IdSource
-from omnigraph.write.intake.line_files import Block, LineItem
+from omnigraph.write.intake.line_blocks import Block
+from omnigraph.write.intake.line_files import LineItem
 from omnigraph.write.intake.line_groups import groups_of, lines_of
 from omnigraph.write.intake.records import Record, RecordReader
 from omnigraph.write.intake.sources import SourceItem, Unreadable, record_text
@@ -80,6 +82,7 @@ class ReadPlan:
     patch: bool
     keeps_texts: bool
     max_errors: int
+    blobs: BlobIntake | None = None
 
     def read(self, item: SourceItem) -> ItemReading:
         ids = IdSource(self.load_id, item.file, self.started_ms)
@@ -198,7 +201,7 @@ class ItemReading:
         if plan is None:
             entity = self.plan.catalog.table(TableKey(kind, name))
             assert entity is not None  # whoever names it has resolved it
-            plan = self._plans[kind, name] = decode_plan(entity)
+            plan = self._plans[kind, name] = decode_plan(entity, self.plan.blobs)
         return plan
 
 

@@ -106,6 +106,8 @@ class RecordReader:
             data, given = _data(envelope)
             return Record(number, offset, "node", node.name, given, None, None, data)
         if "edge" not in envelope or "type" in envelope:
+            if envelope.keys() == {"export"}:
+                _refuse("the last line of an export is not the last line of this input")
             _refuse("a record has exactly one of 'type' (a node) and 'edge' (an edge)")
         if not envelope.keys() <= _EDGE_MEMBERS:
             _refuse_members(envelope, _EDGE_MEMBERS, "an edge record has 'edge', 'from', 'to' and 'data'")

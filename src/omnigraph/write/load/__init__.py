@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from omnigraph.write.load.checks import TypeRows as TypeRows
     from omnigraph.write.load.edge_matching import MatchEdges as MatchEdges
     from omnigraph.write.load.prepare import PreparedLoad as PreparedLoad
+    from omnigraph.write.load.prepare import blob_intake as blob_intake
     from omnigraph.write.load.prepare import prepare_load as prepare_load
     from omnigraph.write.load.spool import Spool as Spool
 else:
@@ -30,6 +31,7 @@ else:
             "edge_matching": ("MatchEdges",),
             "prepare": (
                 "PreparedLoad",
+                "blob_intake",
                 "prepare_load",
             ),
             "spool": ("Spool",),

@@ -11,6 +11,8 @@ from typing import Protocol
 
 from omnigraph.language.schema import Catalog
 from omnigraph.model.identifiers import TableKey
+from omnigraph.storage import GraphStorage
+from omnigraph.storage.external import BlobIntake
 from omnigraph.write.intake import Decoded, DecodePlan, ItemReading, ItemSource, LineItem, Part, ReadPlan, concat_chunks
 from omnigraph.write.load.checks import LoadChecks, LoadMode, OnError, PreparedLoad, Reject, TypeRows
 from omnigraph.write.load.edge_matching import MatchEdges
@@ -19,6 +21,11 @@ from omnigraph.write.places import Places
 from omnigraph.write.rules import MAX_ERRORS_DEFAULT, CommittedView, ViolationLog
 
 __all__ = ["LoadMode", "OnError", "PreparedLoad", "Reject", "prepare_load"]
+
+
+def blob_intake(storage: GraphStorage, mode: LoadMode) -> BlobIntake:
+    """What becomes of external blobs: an overwrite refers to them, every other mode copies them."""
+    return BlobIntake(storage.blob_bases, "reference" if mode == "overwrite" else "copy")
 
 
 class ReadListener(Protocol):
@@ -43,14 +50,15 @@ def prepare_load(
     max_errors: int = MAX_ERRORS_DEFAULT,
     on_error: OnError = "fail",
     listener: ReadListener | None = None,
+    blobs: BlobIntake | None = None,
 ) -> PreparedLoad:
     """Reads the source and says what it changes. `patch` and `match_edges` matter to a merge alone.
 
-    `file` names lines that come from memory.
+    `file` names lines that come from memory. Without `blobs` external ones are denied.
     """
     items = source.items if isinstance(source, ItemSource) else (LineItem(file, content=tuple(source)),)
     patch = patch and mode == "merge"
-    plan = ReadPlan(catalog, load_id, started_ms, patch, on_error == "skip", max_errors)
+    plan = ReadPlan(catalog, load_id, started_ms, patch, on_error == "skip", max_errors, blobs)
     read = _Read(listener)
     for item in items:
         read.item(plan.read(item))

@@ -23,17 +23,25 @@ from omnigraph.language.query import (
     UpdateOp,
 )
 from omnigraph.language.schema import Catalog, EdgeType, NodeType
-from omnigraph.model.errors import InvalidValue, OmniGraphError, ResourceLimitExceeded, TypeNotFound
+from omnigraph.model.errors import (
+    BadRequest,
+    InvalidValue,
+    LimitExceeded,
+    OmniGraphError,
+    ResourceLimitExceeded,
+    TypeNotFound,
+)
 from omnigraph.model.identifiers import TableKey, new_ulid
 from omnigraph.model.late_dataclass import dataclass
 from omnigraph.model.types import PropType
 from omnigraph.model.values import canonical_text, coerce_json, coerce_text, node_id
 from omnigraph.query import plain
 from omnigraph.storage import AnyOf, GraphStorage, OneOf, Predicate
+from omnigraph.storage.external import BlobIntake
 from omnigraph.storage.manifest import TablePin
 from omnigraph.storage.tables import Table, table_schema
 from omnigraph.write.changes import ChangeMode, ChangeSet, TableChange
-from omnigraph.write.intake import embedded_values, managed_blob, without_outdated
+from omnigraph.write.intake import blob_value, embedded_values, without_outdated
 from omnigraph.write.mutation.conditions import column_of, columns_in, filter_batch, filter_rows, to_predicate
 from omnigraph.write.mutation.stored_rows import Row, read_whole_rows
 from omnigraph.write.rules import Violation, refuse
@@ -76,6 +84,7 @@ class MutationRun:
         self._removed: dict[TableKey, dict[str, None]] = {}
         self._nodes = 0
         self._edges = 0
+        self._blobs = BlobIntake(storage.blob_bases)
 
     def run(self, mutation: MutationIR) -> Mutated:
         for op in mutation.ops:
@@ -160,7 +169,8 @@ class MutationRun:
             literal = assignment.value
             value = plain(literal.value if isinstance(literal, Literal) else self._params[literal.name])
             try:
-                stored = stored_value(value, assignment.type, f"{entity.name}.{assignment.property}")
+                where = f"{entity.name}.{assignment.property}"
+                stored = stored_value(value, assignment.type, where, self._blobs)
             except InvalidValue as error:
                 broken.append(_invalid(entity, assignment.property, error))
                 continue
@@ -194,7 +204,7 @@ class MutationRun:
         if columns is not None:
             yield from _read(table, columns, predicate).to_pylist()
         else:
-            yield from _whole_rows(table, predicate)
+            yield from _whole_rows(table, predicate, self._blobs)
 
     def _ids_by_looking(self, table: Table, condition: Condition) -> list[str]:
         columns = ["id", *(name for name in columns_in(condition) if name != "id")]
@@ -239,12 +249,12 @@ class MutationRun:
         return self._storage.tables.open(self._pins[key])
 
 
-def stored_value(value: Any, kind: PropType, where: str) -> Any:
+def stored_value(value: Any, kind: PropType, where: str, blobs: BlobIntake) -> Any:
     """A Python value as it is stored: an integral float is an integer where one is declared, a Blob text its bytes."""
     if kind.scalar.is_integer and not kind.is_list and isinstance(value, float) and value.is_integer():
         value = int(value)
     stored = coerce_json(value, kind, where)
-    return managed_blob(stored, where) if kind.is_blob and stored is not None else stored
+    return blob_value(stored, where, blobs) if kind.is_blob and stored is not None else stored
 
 
 def _read(table: Table, columns: list[str], predicate: Predicate) -> pa.Table:
@@ -255,11 +265,13 @@ def _read(table: Table, columns: list[str], predicate: Predicate) -> pa.Table:
         return table.read(columns, predicate, use_index=False)
 
 
-def _whole_rows(table: Table, predicate: Predicate) -> Iterator[Row]:
+def _whole_rows(table: Table, predicate: Predicate, blobs: BlobIntake) -> Iterator[Row]:
     try:
-        yield from list(read_whole_rows(table, predicate, limit=MUTATION_ROWS_MAX + 1))
+        yield from list(read_whole_rows(table, predicate, blobs, limit=MUTATION_ROWS_MAX + 1))
+    except (BadRequest, LimitExceeded):
+        raise
     except OmniGraphError:
-        yield from read_whole_rows(table, predicate, limit=MUTATION_ROWS_MAX + 1, use_index=False)
+        yield from read_whole_rows(table, predicate, blobs, limit=MUTATION_ROWS_MAX + 1, use_index=False)
 
 
 def _default(entity: NodeType | EdgeType, name: str) -> Any:

@@ -8,6 +8,8 @@ from typing import Any
 import pyarrow as pa
 
 from omnigraph.storage import Predicate
+from omnigraph.storage.blobs import whole_rows
+from omnigraph.storage.external import BlobIntake
 from omnigraph.storage.tables import Table
 
 Row = dict[str, Any]
@@ -20,14 +22,12 @@ def rows_of(batch: pa.RecordBatch) -> list[Row]:
     return rows
 
 
-def read_whole_rows(table: Table, predicate: Predicate, *, limit: int, use_index: bool = True) -> Iterator[Row]:
+def read_whole_rows(
+    table: Table, predicate: Predicate, blobs: BlobIntake, *, limit: int, use_index: bool = True
+) -> Iterator[Row]:
     """Whole rows that match, ready to be changed and written again."""
-    for batch in table.scan_whole(predicate, limit=limit, use_index=use_index):
-        blobs = [field.name for field in batch.schema if pa.types.is_large_binary(field.type)]
-        for row in rows_of(batch):
-            for name in blobs:
-                row[name] = None if row[name] is None else {"data": row[name], "uri": None}
-            yield row
+    for batch in whole_rows(table, blobs, predicate, limit=limit, use_index=use_index):
+        yield from rows_of(batch)
 
 
 def _numbers(column: pa.Array) -> pa.Array:

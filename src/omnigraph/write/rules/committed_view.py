@@ -15,8 +15,10 @@ import pyarrow.compute as pc
 
 from omnigraph.model.identifiers import TableKey
 from omnigraph.storage import All, GraphStorage, OneOf, Predicate
+from omnigraph.storage.blobs import whole_rows
+from omnigraph.storage.external import BlobIntake
 from omnigraph.storage.manifest import TablePin
-from omnigraph.storage.tables import BLOB_TYPE, key_maps
+from omnigraph.storage.tables import key_maps
 from omnigraph.write.rules.canonical_text import tuple_codes
 from omnigraph.write.rules.key_columns import Column, Mask, hash_parts, members, pieces, whole
 
@@ -123,13 +125,12 @@ class CommittedView:
 
     def stored_rows(self, key: TableKey, ids: Iterable[str] | Column, schema: pa.Schema) -> pa.Table:
         """Whole rows of these ids in exactly the table's columns, managed blobs with their bytes."""
-        wanted = pc.unique(whole(_strings(ids)))
+        wanted, blobs = pc.unique(whole(_strings(ids))), BlobIntake(self._storage.blob_bases)
         parts = []
         for start in range(0, len(wanted), PROBE_CHUNK_KEYS) if self.row_count(key) else ():
             chunk = tuple(wanted.slice(start, PROBE_CHUNK_KEYS).to_pylist())
-            for batch in self._storage.tables.open(self._pins[key]).scan_whole(OneOf("id", chunk)):
-                columns = [_managed(batch.column(field.name), field.type) for field in schema]
-                parts.append(pa.Table.from_arrays(columns, schema=schema))
+            for batch in whole_rows(self._storage.tables.open(self._pins[key]), blobs, OneOf("id", chunk)):
+                parts.append(pa.Table.from_arrays([batch.column(field.name) for field in schema], schema=schema))
         return pa.concat_tables(parts) if parts else schema.empty_table()
 
     # --- scans --------------------------------------------------------------------------------------------
@@ -211,12 +212,3 @@ def _literals(column: pa.ChunkedArray) -> list[Any]:
         column = column.combine_chunks().view(pa.int64())
     values: list[Any] = column.to_pylist()
     return values
-
-
-def _managed(column: pa.Array, declared: pa.DataType) -> pa.Array:
-    """A column as it is written: the bytes of blobs in their struct, everything else as read."""
-    if declared != BLOB_TYPE or column.type == BLOB_TYPE:
-        return column
-    data = column.cast(pa.large_binary())
-    uri = pa.nulls(len(column), pa.string())
-    return pa.StructArray.from_arrays([data, uri], fields=list(BLOB_TYPE), mask=column.is_null())

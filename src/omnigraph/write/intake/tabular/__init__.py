@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from omnigraph.write.intake.tabular.mapping import read_mappings as read_mappings
     from omnigraph.write.intake.tabular.mapping import with_type as with_type
     from omnigraph.write.intake.tabular.sources import FORMATS as FORMATS
+    from omnigraph.write.intake.tabular.sources import TABLE_ENDINGS as TABLE_ENDINGS
     from omnigraph.write.intake.tabular.sources import source_items as source_items
     from omnigraph.write.intake.tabular.suggest import Suggestion as Suggestion
     from omnigraph.write.intake.tabular.suggest import suggest_for as suggest_for
@@ -33,6 +34,7 @@ else:
             ),
             "sources": (
                 "FORMATS",
+                "TABLE_ENDINGS",
                 "source_items",
             ),
             "suggest": (

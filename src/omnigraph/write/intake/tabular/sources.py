@@ -16,6 +16,8 @@ from omnigraph.write.intake.tabular.parquet_items import parquet_items
 
 FORMATS = ("csv", "json", "parquet")
 _SUFFIXES = {"csv": (".csv", ".tsv"), "json": (".json", ".jsonl", ".ndjson"), "parquet": (".parquet", ".parq", ".pq")}
+TABLE_ENDINGS = {"csv": (".csv", ".tsv"), "parquet": _SUFFIXES["parquet"]}
+"""What a file is by the ending of its name; `.json` is JSON lines unless the caller says otherwise."""
 _OPTIONS = {"csv": ("delimiter", "quote", "header", "names"), "json": (), "parquet": ()}
 
 

@@ -10,8 +10,7 @@ import pyarrow.compute as pc
 
 from omnigraph.model.errors import Corrupt
 from omnigraph.model.late_dataclass import dataclass
-from omnigraph.storage.lance import translated
-from omnigraph.storage.tables.table import Table
+from omnigraph.storage.tables import Table
 
 BLOB_READ_BYTES = 32 * 1024 * 1024
 """How many bytes of blobs one read holds in memory, unless a single blob is larger."""
@@ -57,7 +56,7 @@ def read_blobs(table: Table, column: str, row_ids: Sequence[int]) -> list[bytes]
     """The bytes of managed values by stable row id, in the given order."""
     if not row_ids:
         return []
-    with translated(table.uri):
+    with table.reading():
         found = table.handle.read_blobs(column, ids=list(row_ids), preserve_order=True)
     if len(found) != len(row_ids):
         raise Corrupt(table.uri, f"{len(row_ids)} blobs of '{column}' were asked for, {len(found)} were found")
@@ -85,3 +84,16 @@ def split_by_blob_bytes(
 def _sizes(descriptors: pa.Array) -> list[int]:
     sizes: list[int] = pc.fill_null(pc.struct_field(descriptors, "size"), 0).to_pylist()
     return sizes
+
+
+def read_blob_range(table: Table, column: str, row_id: int, start: int, end: int) -> bytes:
+    """Some bytes of one managed value, and no others of it."""
+    with table.reading():
+        files = table.handle.take_blobs(column, ids=[row_id])
+        if len(files) != 1 or files[0] is None:
+            raise Corrupt(table.uri, f"the blob of '{column}' that a scan found is not there")
+        with files[0] as file:
+            data = bytes(file.read_range(start, end - start))
+    if len(data) != end - start:
+        raise Corrupt(table.uri, f"{end - start} bytes of a blob of '{column}' were asked for, {len(data)} were read")
+    return data
