@@ -16,7 +16,7 @@ CRASHED = ["armed", "partial", "effects", "published", "merge", "schema-before"]
 
 
 @pytest.mark.parametrize("name", sorted(TYPES))
-def test_a_mutation_and_a_load_land_on_every_branch(name: str) -> None:
+def test_tx_O22_a_mutation_and_a_load_land_on_every_branch(name: str) -> None:
     with rust_graph(name) as rust:
         graph = Graph.open(rust.uri, actor="act-py")
         for branch in graph.branches():

@@ -435,7 +435,7 @@ class SchemaApplyInProgress(Conflict):
 class TableDrift(Conflict):
     """The newest version of a table is not the published one, and no sidecar explains it."""
 
-    _hint = "run `omnigraph verify`"
+    _hint = "look at it with `omnigraph repair`"
 
 
 class LeaseLost(Conflict):

@@ -27,6 +27,8 @@ from omnigraph.storage.tables import commit_of, object_path
 
 UNREADABLE = "unreadable"
 """The operation of a version whose transaction Lance cannot read back."""
+RESERVES = "ReserveFragments"
+"""The first half of a compaction of Lance's own: it changes no row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +93,17 @@ def _origin(handle: Dataset, version: int) -> LineageVersion:
         return LineageVersion(version, UNREADABLE)
     operation = transaction.operation
     restores = int(operation.version) if isinstance(operation, LanceOperation.Restore) else None
-    return LineageVersion(version, type(operation).__name__, str(transaction.uuid), restores, commit_of(transaction))
+    name = type(operation).__name__
+    if type(operation) is LanceOperation.BaseOperation:  # one that has no form in this library
+        name = RESERVES if _changes_nothing(handle, version) else UNREADABLE
+    return LineageVersion(version, name, str(transaction.uuid), restores, commit_of(transaction))
+
+
+def _changes_nothing(handle: Dataset, version: int) -> bool:
+    """Whether a version has the columns and rows of the one before it, file by file."""
+    after, before = (handle.checkout_version(number) for number in (version, version - 1))
+    fragments = [[fragment.metadata.to_json() for fragment in each.get_fragments()] for each in (before, after)]
+    return bool(after.schema.equals(before.schema)) and fragments[0] == fragments[1]
 
 
 def settle_versions(storage: GraphStorage, location: str, lineage: str | None, since: int, head: int) -> None:

@@ -132,7 +132,7 @@ def check_recovered(graph: RustGraph, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", OUTCOMES)
-def test_a_killed_write_of_the_rust_binary_is_resolved_as_it_resolves_it_or_better(name: str) -> None:
+def test_tx_O23_a_killed_write_of_the_rust_binary_is_resolved_as_it_resolves_it_or_better(name: str) -> None:
     with rust_graph(name) as graph:
         (resolution,) = recover_graph(open_storage(graph.uri))
         assert resolution.outcome == OUTCOMES[name]

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -26,9 +29,11 @@ from omnigraph.storage import MANIFEST, from_disk
 from omnigraph.storage.failpoints import InjectedFault, Point, armed
 from omnigraph.write.upkeep import BranchUnreadable
 from support.graphs.people import fx, people
+from support.loads.leftovers import nothing_is_left
 from support.processes.interrupted_writes import PERSON, interrupted
 
 SET_AGE = 'query q($a: I32) { update Person set { age: $a } where name = "Alice" }'
+DYING = Path(__file__).parents[2] / "support" / "processes" / "dying_upkeep.py"
 NOW: dict[str, Any] = {"keep_versions": 1, "grace": 0, "confirm": True}
 """Everything that may go, at once."""
 
@@ -151,8 +156,6 @@ def test_what_was_replaced_within_the_grace_time_stays(tmp_path: Path) -> None:
 
 
 def test_the_grace_time_is_counted_from_when_a_state_was_replaced_by_the_clock_of_the_store(tmp_path: Path) -> None:
-    import os
-
     graph = fx(tmp_path / "g")
     commits = [age(graph, value) for value in range(31, 36)]
     folder = tmp_path / "g" / "__manifest" / "_versions"
@@ -382,6 +385,19 @@ def test_a_graph_that_is_open_for_reading_can_be_looked_at_alone(tmp_path: Path)
     assert files(graph) == before
 
 
+def test_tx_O20_an_export_beside_a_cleanup_tells_everything(tmp_path: Path) -> None:
+    """Readers register nothing and nobody has to wait: the grace time keeps what the export began with."""
+    graph = fx(tmp_path / "g")
+    expected = list(graph.export())
+    export = Graph.open(graph.uri, read_only=True).export()
+    lines = [next(iter(export))]
+    for value in range(31, 36):
+        age(graph, value)
+    graph.optimize()
+    graph.cleanup(keep_versions=1, confirm=True)
+    assert [*lines, *export] == expected
+
+
 # --- what it tells ----------------------------------------------------------------------------------------
 
 
@@ -573,18 +589,28 @@ def test_a_cleanup_that_fails_half_way_leaves_every_version_whole_or_gone_and_th
     assert not list((tmp_path / "g" / "__cleanup").glob("*"))
     assert is_readable(again)
     assert again.cleanup(**NOW).files == 0
-    assert _unnamed(again) == set(), "no file is left that no version names"
+    assert nothing_is_left(again)
 
 
-def _unnamed(graph: Graph) -> set[str]:
-    """Data files that no version of their lineage names."""
-    import lance
-
-    found: set[str] = set()
-    for folder in Path(graph.uri).rglob("_versions"):
-        if "__manifest" in str(folder) or "recoveries" in str(folder):
-            continue
-        dataset = lance.dataset(str(folder.parent))
-        named = {Path(path).name for path in dataset.tracked_files().read_all()["path"].to_pylist()}
-        found |= {file.name for file in (folder.parent / "data").glob("*.lance")} - named
-    return found
+@pytest.mark.parametrize(
+    "point", [str(Point.CLEANUP_DECIDED), f"{Point.VERSIONS_REMOVED}=kill@2", str(Point.CLEANUP_TABLE)]
+)
+def test_a_cleanup_that_is_killed_leaves_a_whole_graph_and_the_next_one_ends_it(tmp_path: Path, point: str) -> None:
+    graph = fx(tmp_path / "g")
+    graph.create_branch("draft")
+    for value in range(31, 37):
+        age(graph, value)
+        age(graph, value, "draft")
+    graph.optimize()
+    before = people(graph), people(graph, "draft")
+    environment = os.environ | {"OMNIGRAPH_FAILPOINTS": point if "=" in point else f"{point}=kill"}
+    done = subprocess.run([sys.executable, str(DYING), graph.uri, "cleanup"], env=environment, check=False)
+    assert done.returncode == -9
+    again = Graph.open(graph.uri)
+    assert (people(again), people(again, "draft")) == before
+    assert is_readable(again)
+    age(again, 50)
+    again.cleanup(**NOW)
+    assert is_readable(again)
+    assert not list((tmp_path / "g" / "__cleanup").glob("*"))
+    assert nothing_is_left(again)

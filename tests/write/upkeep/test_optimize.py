@@ -21,7 +21,7 @@ from omnigraph.storage import OneOf, compaction
 from omnigraph.storage.bulk.area import StagingFiles
 from omnigraph.storage.compaction import greatest_fragment
 from omnigraph.storage.failpoints import Point, armed
-from support.graphs.people import INSERT_PERSON, fx, people
+from support.graphs.people import INSERT_PERSON, fx, lines, people, person
 from support.graphs.searchable import Documents, forget_columns
 from support.loads.leftovers import nothing_is_left
 from support.servers.s3_server import S3Server
@@ -273,3 +273,57 @@ def test_optimize_and_its_indexes_work_on_s3(s3: S3Server, tmp_path: Path) -> No
     assert {one.state for one in documents.graph.indexes()} == {"ready"}
     assert rows(documents) == before
     assert answers(documents) == answered
+
+
+# --- rows of the tables -----------------------------------------------------------------------------------
+
+
+def test_tx_O01_after_ten_loads_one_commit_puts_the_fragments_together(tmp_path: Path) -> None:
+    graph = fx(tmp_path / "g")
+    for number in range(10):
+        graph.load(lines(person(f"p{number}", number)), mode="append")
+    graph.ensure_indices()
+    before, commits = people(graph), len(graph.commits())
+    report = graph.optimize()
+    kinds = [commit.py["kind"] for commit in graph.commits()[: len(graph.commits()) - commits]]
+    assert kinds in (["optimize"], ["ensure_indices", "optimize"]), "at most one of each kind"
+    [table] = [table for table in report.tables if table.type == "node:Person"]
+    assert (table.fragments_removed, table.fragments_added, table.committed) == (11, 1, True)
+    assert report.tables[-1].type == "__manifest"
+    assert report.tables[-1].committed
+    assert people(graph) == before
+    version, commits = graph.snapshot().version, len(graph.commits())
+    again = graph.optimize()
+    assert (again.commit, again.indexes.commit) == (None, None)
+    assert not any(table.committed for table in again.tables)
+    assert (graph.snapshot().version, len(graph.commits())) == (version, commits)
+
+
+def test_tx_O11_an_index_without_a_vector_is_pending_and_no_error(tmp_path: Path) -> None:
+    documents = Documents(tmp_path / "g", [{"slug": "a"}, {"slug": "b"}])
+    for report in (documents.graph.ensure_indices(), documents.graph.optimize().indexes):
+        assert [(one.column, one.state) for one in report.pending] == [("emb", "pending")]
+    [table] = [table for table in documents.graph.optimize().tables if table.type == "node:Doc"]
+    assert [one.column for one in table.pending_indexes] == ["emb"]
+    documents.put([{"slug": "c", "emb": [1.0, 0.0]}])
+    assert "emb" in {one.column for one in documents.graph.optimize().indexes.built}
+    assert documents.graph.optimize().tables[0].pending_indexes == ()
+
+
+@pytest.mark.parametrize("operation", ["ensure_indices", "optimize"])
+def test_tx_C36_C37_upkeep_that_died_after_its_tables_is_published_or_taken_back_as_a_whole(
+    tmp_path: Path, operation: str
+) -> None:
+    graph = fx(tmp_path / "g")
+    for number in range(6):
+        graph.load(lines(person(f"p{number}"), {"type": "Company", "data": {"name": f"c{number}"}}), mode="append")
+    before = list(graph.export())
+    environment = os.environ | {"OMNIGRAPH_FAILPOINTS": f"{Point.MUTATION_BEFORE_PUBLISH}=kill"}
+    result = subprocess.run([sys.executable, str(DYING), graph.uri, operation], env=environment, check=False)
+    assert result.returncode == -9
+    again = Graph.open(graph.uri, durability="os")
+    assert again.commits(limit=1)[0].py["kind"] == operation
+    assert list(again.export()) == before
+    assert again.pending_recoveries() == []
+    assert [record.recovery_kind for record in again.recoveries()] == ["RolledForward"]
+    assert again.verify().ok

@@ -17,6 +17,7 @@ from omnigraph.storage import (
     MANIFEST,
     AcceptedSchema,
     GraphStorage,
+    lineage_head,
     lineage_versions,
     settle_versions,
     version_row,
@@ -33,7 +34,7 @@ from omnigraph.storage.manifest import (
     publish,
 )
 from omnigraph.write.commit import owns, pending_on, window
-from omnigraph.write.upkeep.drift import is_drift
+from omnigraph.write.recovery import is_late
 
 Classification = Literal["no_drift", "verified_maintenance", "suspicious", "unverifiable"]
 RepairAction = Literal["no_op", "preview", "healed", "forced", "refused"]
@@ -142,10 +143,10 @@ def _looked_at(storage: GraphStorage, loaded: LoadedManifest, confirm: bool, for
 
 
 def _look(storage: GraphStorage, loaded: LoadedManifest, pin: TablePin, confirm: bool, force: bool) -> RepairedTable:
-    head = storage.tables.head_version(pin)
+    head = lineage_head(storage, pin.location, pin.lineage) or 0
     if head < pin.version:
         raise Corrupt(storage.root.join(pin.path), f"its newest version is {head}, and the graph shows {pin.version}")
-    moved = is_drift(storage, loaded, pin) is not None
+    moved = head > pin.version and not is_late(storage, loaded, pin)
     operations, error = _operations(storage, pin, head) if moved else ((), None)
     found = classify(operations)
     action = action_for(found, confirm=confirm, force=force)
