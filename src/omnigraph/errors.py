@@ -104,6 +104,10 @@ if TYPE_CHECKING:
     from omnigraph.storage.external import ExternalBlobDenied as ExternalBlobDenied
     from omnigraph.storage.external import ExternalBlobSource as ExternalBlobSource
     from omnigraph.storage.external import InvalidBlobBase as InvalidBlobBase
+    from omnigraph.write.evolution import SchemaBlockedByBranches as SchemaBlockedByBranches
+    from omnigraph.write.evolution import SchemaBlockedByTags as SchemaBlockedByTags
+    from omnigraph.write.evolution import SchemaChangeUnsupported as SchemaChangeUnsupported
+    from omnigraph.write.evolution import SchemaRowsRefused as SchemaRowsRefused
     from omnigraph.write.intake.tabular import InvalidMapping as InvalidMapping
     from omnigraph.write.rules import ValidationFailed as ValidationFailed
 else:
@@ -193,6 +197,12 @@ else:
             "query": ("QueryCancelled", "QueryTimeout"),
             "storage.copying": ("BaseLineageMissing", "CloneTargetExists"),
             "storage.external": ("ExternalBlobDenied", "ExternalBlobSource", "InvalidBlobBase"),
+            "write.evolution": (
+                "SchemaBlockedByBranches",
+                "SchemaBlockedByTags",
+                "SchemaChangeUnsupported",
+                "SchemaRowsRefused",
+            ),
             "write.intake.tabular": ("InvalidMapping",),
             "write.rules": ("ValidationFailed",),
         },

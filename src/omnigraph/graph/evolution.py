@@ -91,6 +91,42 @@ class Evolution(Handle):
         )
         return apply_schema(self._storage, change)
 
+    def restore_schema(
+        self,
+        entity: str,
+        *,
+        at: str,
+        wait: float = 0.0,
+        message: str | None = None,
+        progress: ProgressListener | None = None,
+    ) -> SchemaReceipt:
+        """Brings back a type or a property that was dropped, as it was in an earlier commit, with its data.
+
+        `entity` is `node:Person`, `edge:Knows` or `node:Person.age`; `at` names the commit, as for `at`. A property comes
+        back nullable, because entities may have come that never had it. The other options are those of `apply_schema`.
+
+        >>> before = graph.snapshot().commit_id
+        >>> dropped = graph.apply_schema("node Person { name: String @key }  edge Knows: Person -> Person")
+        >>> restored = graph.restore_schema("node:Person.age", at=before)
+        >>> graph.query("query all() { match { $p: Person } return { $p.age } order { $p.age } }").rows()
+        [{'p.age': 36}, {'p.age': 45}]
+
+        Raises UnknownReference, TypeNotFound, BadRequest for what was not dropped, HistoricalVersionReclaimed for what
+        is gone for good, SchemaRowsRefused for edges whose nodes are gone, and what `apply_schema` raises.
+        """
+        from omnigraph.write.evolution import SchemaChange, restore_schema
+
+        self._allow("schema_apply", target_branch=MAIN)
+        past = history.snapshot_at(self._storage, history.resolve(self._storage, at, self._branch).commit)
+        change = SchemaChange(
+            desired=compile_schema_text(self._accepted.source),
+            actor_id=self._actor,
+            message=message,
+            wait_s=wait,
+            progress=progress,
+        )
+        return restore_schema(self._storage, entity, past, compile_schema_text, change)
+
     def unlock_schema(self) -> Unlocked:
         """Removes the lock of a schema change that another program left, and says whose it was.
 

@@ -48,6 +48,8 @@ if TYPE_CHECKING:
     from omnigraph.language.schema.steps import UnsupportedChange as UnsupportedChange
     from omnigraph.language.schema.steps import UpdatePropertyMetadata as UpdatePropertyMetadata
     from omnigraph.language.schema.steps import UpdateTypeMetadata as UpdateTypeMetadata
+    from omnigraph.language.schema.transplant import with_property as with_property
+    from omnigraph.language.schema.transplant import with_type as with_type
 else:
     __getattr__, __dir__ = late_names(
         __name__,
@@ -108,6 +110,10 @@ else:
                 "UnsupportedChange",
                 "UpdatePropertyMetadata",
                 "UpdateTypeMetadata",
+            ),
+            "transplant": (
+                "with_property",
+                "with_type",
             ),
         },
     )

@@ -8,7 +8,7 @@ the indexes of all other columns.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -28,7 +28,7 @@ from omnigraph.storage.lance import (
     translated,
     updated_at,
 )
-from omnigraph.storage.tables import StagedEffect, Table, staged_effect
+from omnigraph.storage.tables import StagedEffect, Table, scan_fragments, staged_effect
 
 BATCH_ROWS = 65_536
 _OURS = "__new_"
@@ -46,6 +46,9 @@ class NewColumns:
     reads: tuple[str, ...]
     """Columns of the table; at least one."""
     compute: Compute
+    ahead: Callable[[Iterator[pa.RecordBatch]], None] | None = None
+    """Shown the rows of each fragment before `compute` is asked about them, which must not read any table: Lance calls it
+    while it writes."""
 
 
 def stage_new_columns(
@@ -64,16 +67,18 @@ def stage_new_columns(
     folder = f"columns/{new_ulid()}"
     with translated(table.uri):
         schema = renumbered_schema(table.handle, target, kept)
-        numbers = _numbers(schema, new.names)
+        numbers = dict(numbered_paths(schema.fields()))
         copy = scratch_copy(table, area.files, folder)
         compute = _computing(target, new)
         fragments, paths, done = [], [], 0
         for fragment in copy.get_fragments():
             area.check()
-            written, _ = fragment.merge_columns(compute, columns=list(new.reads), batch_size=BATCH_ROWS)
+            if new.ahead is not None:
+                new.ahead(scan_fragments(table, [int(fragment.fragment_id)], new.reads))
+            written, scratch = fragment.merge_columns(compute, columns=list(new.reads), batch_size=BATCH_ROWS)
             document = written.to_json()
             fresh = document["files"][-1]
-            fresh["fields"] = numbers
+            fresh["fields"] = _renumbered(fresh["fields"], scratch, numbers)
             fragments.append(_extended(table, int(written.id), fresh))
             paths += _fresh_paths(area, copy.uri, written)
             done += int(fragment.count_rows())
@@ -95,10 +100,10 @@ def _computing(target: pa.Schema, new: NewColumns) -> Callable[[pa.RecordBatch],
     return compute
 
 
-def _numbers(schema: Any, names: Sequence[str]) -> list[int]:
-    """The numbers of new columns and of what is in them, in the order in which a file lists them."""
-    by_path = list(numbered_paths(schema.fields()))
-    return [number for name in names for path, number in by_path if path == f"/{name}" or path.startswith(f"/{name}/")]
+def _renumbered(fields: Sequence[int], scratch: Any, numbers: Mapping[str, int]) -> list[int]:
+    """The numbers that the table gives to what a file holds, for those that the scratch copy gave."""
+    paths = {number: path for path, number in numbered_paths(scratch.fields())}
+    return [numbers[paths[number].replace(f"/{_OURS}", "/", 1)] for number in fields]
 
 
 def _extended(table: Table, number: int, fresh: dict[str, Any]) -> Any:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from omnigraph.write.evolution.refusals import SchemaBlockedByTags as SchemaBlockedByTags
     from omnigraph.write.evolution.refusals import SchemaChangeUnsupported as SchemaChangeUnsupported
     from omnigraph.write.evolution.refusals import SchemaRowsRefused as SchemaRowsRefused
+    from omnigraph.write.evolution.restore import restore_schema as restore_schema
 else:
     __getattr__, __dir__ = late_names(
         __name__,
@@ -37,5 +38,6 @@ else:
                 "SchemaChangeUnsupported",
                 "SchemaRowsRefused",
             ),
+            "restore": ("restore_schema",),
         },
     )

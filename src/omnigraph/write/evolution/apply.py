@@ -85,7 +85,9 @@ class SchemaChange:
     """How long to wait for another change to finish, and for branches in the way to be merged or deleted."""
     progress: ProgressListener | None = None
     past: Mapping[TableKey, TablePin] = field(default_factory=dict)
-    """The tables of an earlier commit that types which come back take their rows from."""
+    """The tables of an earlier commit that what comes back takes its rows or values from."""
+    restored: str | None = None
+    """The property that comes back, `node:T.p`, if it is one."""
 
 
 def apply_schema(storage: GraphStorage, change: SchemaChange) -> SchemaReceipt:
@@ -129,7 +131,10 @@ class _Apply:
             return self._carry_out(base, plan)
 
     def _planned(self, base: WriteBase) -> SchemaPlan:
-        plan = plan_change(self._storage, base.pins(), base.schema, self._change.desired, self._change.consent)
+        change = self._change
+        plan = plan_change(
+            self._storage, base.pins(), base.schema, change.desired, change.consent, restored=change.restored
+        )
         if not plan.supported:
             raise SchemaChangeUnsupported(plan.unsupported)
         if plan.blocking_branches:
@@ -149,7 +154,7 @@ class _Apply:
 
     def _carry_out(self, base: WriteBase, plan: SchemaPlan) -> SchemaReceipt:
         storage, change = self._storage, self._change
-        check_rows(storage, plan, base.pins(), change.progress)
+        check_rows(storage, plan, base.pins(), change.progress, change.past)
         with staged_tables(storage, plan.evolutions, base.loaded.state, change.progress, change.past) as staged:
             reach(Point.SCHEMA_STAGED)
             for effect in staged.effects:

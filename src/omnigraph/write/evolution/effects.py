@@ -20,25 +20,29 @@ from omnigraph.storage.bulk import (
     write_bulk,
 )
 from omnigraph.storage.manifest import ManifestState, TablePin
-from omnigraph.storage.tables import StagedEffect, stage_columns, table_schema
+from omnigraph.storage.tables import StagedEffect, Table, stage_columns, table_schema
 from omnigraph.write.evolution.lifting import lifted_rows, new_columns
 from omnigraph.write.evolution.plan import SchemaPlan
 from omnigraph.write.evolution.refusals import SchemaRowsRefused
-from omnigraph.write.evolution.row_checks import NewRules, check_stored, new_rules
+from omnigraph.write.evolution.row_checks import NewRules, check_stored, missing_ends, new_rules
 from omnigraph.write.evolution.stages import after, stage
 from omnigraph.write.evolution.table_evolutions import TableEvolution
-from omnigraph.write.rules import ViolationLog
+from omnigraph.write.rules import CommittedView, ViolationLog
 
 Pins = Mapping[TableKey, TablePin]
 Tell = Callable[[int], None]
 
 
-def check_rows(storage: GraphStorage, plan: SchemaPlan, pins: Pins, listener: ProgressListener | None) -> None:
+def check_rows(
+    storage: GraphStorage, plan: SchemaPlan, pins: Pins, listener: ProgressListener | None, past: Pins
+) -> None:
     """Raises SchemaRowsRefused when stored rows break what the new schema demands more than the old one."""
-    asked = list(_asked(plan, pins))
-    if not asked:
-        return
     log = ViolationLog()
+    for evolution in plan.evolutions:
+        if isinstance(evolution.entity, EdgeType) and evolution.effect == "create" and evolution.key in past:
+            table = storage.tables.open(past[evolution.key])
+            log.add(missing_ends(CommittedView(storage, pins), evolution.entity, table))
+    asked = list(_asked(plan, pins))
     with stage(listener, "check", sum(pin.row_count for _, _, pin in asked)) as tell:
         before = 0
         for evolution, rules, pin in asked:
@@ -143,7 +147,9 @@ def _stage(
             staged.made.append(_made(each, state.tombstones.get(str(each.key), 0), rows))
             staged.hidden[each.was] = pins[each.was].version + 1
         case _:
-            staged.effects.append(_effect(storage, staged, each, pins[each.key], tell))
+            source = past.get(each.key)
+            earlier = None if source is None else storage.tables.open(source)
+            staged.effects.append(_effect(storage, staged, each, pins[each.key], earlier, tell))
 
 
 def _made(each: TableEvolution, above: int, rows: tuple[WrittenFragment, ...]) -> MadeTable:
@@ -152,7 +158,7 @@ def _made(each: TableEvolution, above: int, rows: tuple[WrittenFragment, ...]) -
 
 
 def _effect(
-    storage: GraphStorage, staged: StagedTables, each: TableEvolution, pin: TablePin, tell: Tell
+    storage: GraphStorage, staged: StagedTables, each: TableEvolution, pin: TablePin, past: Table | None, tell: Tell
 ) -> StagedEffect:
     assert each.entity is not None
     table, target, sources = storage.tables.open(pin), table_schema(each.entity), each.sources or {}
@@ -160,7 +166,7 @@ def _effect(
         return stage_columns(table, target, sources)
     assert staged.area is not None, "made for whatever writes rows"
     if each.effect == "columns":
-        return stage_new_columns(staged.area, table, target, sources, new_columns(each), tell)
+        return stage_new_columns(staged.area, table, target, sources, new_columns(each, past), tell)
     return stage_bulk(staged.area, table, target, _copied(storage, staged, each, pin, tell), "overwrite")
 
 

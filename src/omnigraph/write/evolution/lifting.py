@@ -10,24 +10,38 @@ import pyarrow.compute as pc
 
 from omnigraph.language.schema import EdgeType, NodeType
 from omnigraph.model.values import coerce_text
-from omnigraph.storage.blobs import blob_cells, read_blobs, split_by_blob_bytes
+from omnigraph.storage.blobs import split_by_blob_bytes
 from omnigraph.storage.bulk import NewColumns
-from omnigraph.storage.tables import BLOB_TYPE, Table, plainly_typed, table_schema
+from omnigraph.storage.tables import Table, plainly_typed, table_schema
+from omnigraph.write.evolution.past_values import PastValues
+from omnigraph.write.evolution.stored_blobs import blob_columns, with_blobs
 from omnigraph.write.evolution.table_evolutions import Filled, TableEvolution
 
 SCAN_ROWS = 8192
 
 
-def new_columns(change: TableEvolution) -> NewColumns:
-    """The columns of a change that get values, for files that hold nothing else."""
+def new_columns(change: TableEvolution, past: Table | None = None) -> NewColumns:
+    """The columns of a change that get values, for files that hold nothing else. `past` has those that come back."""
     assert change.entity is not None
     entity = change.entity
-    reads = tuple(dict.fromkeys([each.source for each in change.filled if each.source is not None])) or ("id",)
+    reads = tuple(dict.fromkeys(["id", *(each.source for each in change.filled if each.source is not None)]))
+    kinds = table_schema(entity)
+    names = tuple(each.name for each in change.filled)
+    back = [each.name for each in change.filled if each.comes_back]
+    earlier = {} if past is None else {name: PastValues(past, name, kinds.field(name).type) for name in back}
+
+    def ahead(batches: Iterator[pa.RecordBatch]) -> None:
+        ids = pa.chunked_array([batch.column("id") for batch in batches], pa.string()).combine_chunks()
+        for values in earlier.values():
+            values.fetch(ids)
 
     def compute(batch: pa.RecordBatch) -> Sequence[pa.Array]:
-        return [_values(entity, each, batch) for each in change.filled]
+        return [
+            earlier[each.name].of(batch.column("id")) if each.name in earlier else _values(entity, each, batch)
+            for each in change.filled
+        ]
 
-    return NewColumns(tuple(each.name for each in change.filled), reads, compute)
+    return NewColumns(names, reads, compute, ahead if earlier else None)
 
 
 def lifted_rows(
@@ -41,16 +55,16 @@ def lifted_rows(
     target = table_schema(change.entity)
     if columns is not None:
         target = pa.schema([target.field(name) for name in columns])
-    sources = change.sources or {}
+    sources = {name: name for name in table.schema.names} if change.sources is None else change.sources
     filled = {each.name: each for each in change.filled}
     reads = list(dict.fromkeys(_read_columns(target.names, sources, filled)))
-    blobs = [field.name for field in table.schema if field.name in reads and _is_blob(field)]
+    blobs = blob_columns(table, reads)
     done = 0
     for batch in table.scan([*reads, "_rowid"], batch_rows=SCAN_ROWS, use_index=False):
         plain = plainly_typed(pa.Table.from_batches([batch])).combine_chunks()
         for whole in plain.to_batches():
             for part in split_by_blob_bytes(whole, blobs):
-                stored = _with_blobs(table, part, blobs)
+                stored = with_blobs(table, part, blobs)
                 yield _lifted(change, target, sources, filled, stored)
                 done += part.num_rows
                 if tell is not None:
@@ -116,32 +130,3 @@ def _offsets(column: pa.Array) -> pa.Array:
 
 def _cast(column: pa.Array, kind: pa.DataType) -> pa.Array:
     return column if column.type == kind else column.cast(kind)
-
-
-# --- blobs ------------------------------------------------------------------------------------------------
-
-
-def _is_blob(field: pa.Field) -> bool:
-    if isinstance(field.type, pa.BaseExtensionType):
-        return bool(field.type.extension_name == "lance.blob.v2")
-    return (field.metadata or {}).get(b"ARROW:extension:name") == b"lance.blob.v2"
-
-
-def _with_blobs(table: Table, rows: pa.RecordBatch, names: Sequence[str]) -> pa.RecordBatch:
-    """The bytes of blobs in place of their descriptors; a reference stays one, and is not followed."""
-    row_ids = rows.column("_rowid").to_pylist() if names else []
-    for name in names:
-        cells = blob_cells(rows.column(name), nothing_is_null=False)
-        managed = [row for row, cell in zip(row_ids, cells, strict=True) if cell is not None and cell.kind == "managed"]
-        data = iter(read_blobs(table, name, managed))
-        values = [
-            None
-            if cell is None
-            else {"data": next(data), "uri": None}
-            if cell.kind == "managed"
-            else {"data": None, "uri": cell.uri}
-            for cell in cells
-        ]
-        place = rows.schema.get_field_index(name)
-        rows = rows.set_column(place, pa.field(name, BLOB_TYPE), pa.array(values, BLOB_TYPE))
-    return rows

@@ -144,6 +144,7 @@ def plan_change(
     accepted: AcceptedSchema,
     desired: CompiledSchema,
     consent: Consent,
+    restored: str | None = None,
 ) -> SchemaPlan:
     """The plan against the tables of one snapshot of main, or CompileError when rename hints contradict the schema."""
     migration = plan_migration(
@@ -157,7 +158,7 @@ def plan_change(
     if not migration.supported:
         return SchemaPlan(migration)
     rows = {key: pin.row_count for key, pin in pins.items()}
-    every = table_evolutions(migration, accepted.catalog, desired, rows)
+    every = table_evolutions(migration, accepted.catalog, desired, rows, restored)
     evolutions = [each for each in every if each.effect != "none"]
     return SchemaPlan(
         migration,

@@ -26,12 +26,20 @@ from omnigraph.language.schema import (
     NodeType,
     RangeRule,
 )
+from omnigraph.model.identifiers import TableKey
 from omnigraph.model.late_dataclass import dataclass
 from omnigraph.storage.tables import Table, text_hashes
 from omnigraph.write.changes import TableChange
 from omnigraph.write.evolution.lifting import lifted_rows
 from omnigraph.write.evolution.table_evolutions import TableEvolution
-from omnigraph.write.rules import Violation, ViolationLog, canonical_column, check_values, repeated_in_change
+from omnigraph.write.rules import (
+    CommittedView,
+    Violation,
+    ViolationLog,
+    canonical_column,
+    check_values,
+    repeated_in_change,
+)
 
 Hashes = npt.NDArray[np.uint64]
 Tell = Callable[[int], None]
@@ -186,3 +194,23 @@ def _suspected(
         keep[bound] = np.isin(hashes, suspects)
         parts.append(batch.filter(pa.array(keep)))
     return pa.Table.from_batches(parts)
+
+
+# --- edges that come back ---------------------------------------------------------------------------------
+
+
+def missing_ends(view: CommittedView, edge: EdgeType, table: Table) -> Iterator[Violation]:
+    """The edges of an earlier commit whose nodes are gone."""
+    for batch in table.scan(["id", "src", "dst"], use_index=False):
+        for column, node in (("src", edge.from_type), ("dst", edge.to_type)):
+            ends = batch.column(column)
+            for row in np.flatnonzero(~view.holds(TableKey("node", node), ends)).tolist():
+                yield Violation(
+                    rule="endpoint",
+                    message=f"{column} '{ends[row].as_py()}' not found in {node}",
+                    entity_kind="edge",
+                    type_name=edge.name,
+                    entity_id=batch.column("id")[row].as_py(),
+                    property=column,
+                    value=ends[row].as_py(),
+                )

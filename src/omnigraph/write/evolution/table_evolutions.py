@@ -39,6 +39,8 @@ class Filled:
     """The text of `@default`, where there is no source."""
     mapping: tuple[tuple[str, str], ...] = ()
     """Enum values that get another name."""
+    comes_back: bool = False
+    """The values are those of an earlier commit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +63,17 @@ class TableEvolution:
 
 
 def table_evolutions(
-    plan: MigrationPlan, before: Catalog, after: CompiledSchema, rows: Mapping[TableKey, int]
+    plan: MigrationPlan,
+    before: Catalog,
+    after: CompiledSchema,
+    rows: Mapping[TableKey, int],
+    restored: str | None = None,
 ) -> tuple[TableEvolution, ...]:
-    """What becomes of every table, in the order of their keys. `rows` has the number of stored rows of each."""
-    found = [*_kept_and_new(plan, before, after.catalog, rows), *_gone(plan)]
+    """What becomes of every table, in the order of their keys. `rows` has the number of stored rows of each.
+
+    `restored` names a property, `node:T.p`, whose values come back from an earlier commit.
+    """
+    found = [*_kept_and_new(plan, before, after.catalog, rows, restored), *_gone(plan)]
     return tuple(sorted(found, key=lambda each: str(each.key)))
 
 
@@ -76,7 +85,7 @@ def _gone(plan: MigrationPlan) -> Iterator[TableEvolution]:
 
 
 def _kept_and_new(
-    plan: MigrationPlan, before: Catalog, after: Catalog, rows: Mapping[TableKey, int]
+    plan: MigrationPlan, before: Catalog, after: Catalog, rows: Mapping[TableKey, int], restored: str | None
 ) -> Iterator[TableEvolution]:
     for entity in after.entities:
         old_name = plan.resolution.types.get((entity.kind, entity.name))
@@ -86,10 +95,12 @@ def _kept_and_new(
         was = TableKey(entity.kind, old_name)
         stored = before.table(was)
         assert stored is not None, "a rename continues an accepted type"
-        yield _kept(plan, stored, entity, rows.get(was, 0))
+        yield _kept(plan, stored, entity, rows.get(was, 0), restored)
 
 
-def _kept(plan: MigrationPlan, stored: NodeType | EdgeType, entity: NodeType | EdgeType, rows: int) -> TableEvolution:
+def _kept(
+    plan: MigrationPlan, stored: NodeType | EdgeType, entity: NodeType | EdgeType, rows: int, restored: str | None
+) -> TableEvolution:
     kind, name = entity.kind, entity.name
     sources = {column: column for column in FIXED[kind]}
     for prop in entity.properties:
@@ -97,7 +108,7 @@ def _kept(plan: MigrationPlan, stored: NodeType | EdgeType, entity: NodeType | E
         if old is not None:
             sources[prop.name] = old
     dropped, is_hard = _dropped(plan, entity)
-    filled = tuple(_filled(plan, entity, sources)) if rows else ()
+    filled = tuple(_filled(plan, entity, sources, restored)) if rows else ()
     if stored.name != name:
         effect: Effect = "copy"
     elif is_hard:
@@ -121,9 +132,14 @@ def _dropped(plan: MigrationPlan, entity: NodeType | EdgeType) -> tuple[tuple[st
     return tuple(step.property_name for step in own), any(step.mode == "hard" for step in own)
 
 
-def _filled(plan: MigrationPlan, entity: NodeType | EdgeType, sources: Mapping[str, str]) -> Iterator[Filled]:
+def _filled(
+    plan: MigrationPlan, entity: NodeType | EdgeType, sources: Mapping[str, str], restored: str | None
+) -> Iterator[Filled]:
     for step in plan.steps:
         match step:
+            case AddProperty(property_name=name) if f"{entity.kind}:{entity.name}.{name}" == restored:
+                if _is_of(step, entity):
+                    yield Filled(name, comes_back=True)
             case AddProperty(default=default) if default is not None and _is_of(step, entity):
                 yield Filled(step.property_name, default=default)
             case ChangePropertyType(property_name=name) if _is_of(step, entity):
