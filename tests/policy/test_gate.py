@@ -19,10 +19,12 @@ ADD = "query add($n: String) { insert Person { name: $n } }"
 ALL = "query all() { match { $p: Person } return { $p.name } }"
 
 FREE = {
+    "allows": "asks, and answers instead of acting",
     "uri": "names the graph, and reads nothing",
     "branch_name": "is what the caller gave",
     "actor": "is what the caller gave",
     "as_actor": "makes a handle that asks for itself",
+    "with_policy": "makes a handle behind another policy",
     "close": "drops handles",
     "init": "makes a graph: there is no policy of it yet",
     "open": "takes the policy",
@@ -32,6 +34,9 @@ FREE = {
 CALLS: dict[str, tuple[Callable[[Graph, Path], Any], str, str | None, str | None]] = {
     # name: (call, action, branch, target branch)
     "at": (lambda g, _: g.at("main"), "read", "main", None),
+    "authorize": (lambda g, _: g.authorize("change", branch=" main "), "change", "main", None),
+    "authorize_load": (lambda g, _: g.authorize_load(" main "), "change", "main", None),
+    "baseline_lines": (lambda g, _: g.baseline_lines(), "export", "main", None),
     "baseline": (lambda g, p: g.baseline(p / "b.jsonl"), "export", "main", None),
     "blame": (lambda g, _: g.blame("Person", "Ada"), "read", "main", None),
     "branch": (lambda g, _: g.branch("main"), "read", "main", None),

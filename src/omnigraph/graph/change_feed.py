@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Literal
 
 from omnigraph.graph.versions import Versions
@@ -26,11 +26,13 @@ class ChangeFeed(Versions):
         types: Iterable[str] | None = None,
         ops: Iterable[Literal["insert", "update", "delete"]] | None = None,
         limits: PageLimits | None = None,
+        any_types: bool = False,
     ) -> FeedPage:
         """One page of what the commits of a branch changed, oldest first, from a position on.
 
         The position is `start` ("now", which is the default, "beginning", or "after:" and a commit id), the `cursor` of
-        an earlier page, or its `next_page_token`. Keep the cursor of the last page that you have dealt with.
+        an earlier page, or its `next_page_token`. Keep the cursor of the last page that you have dealt with. With
+        `any_types` a type that the schema does not have selects nothing, instead of being an error.
 
         >>> cursor = graph.changes().cursor
         >>> graph.mutate('query add() { insert Person { name: "Alan" } }').affected_nodes
@@ -52,7 +54,7 @@ class ChangeFeed(Versions):
             start=start,
             cursor=cursor,
             page_token=page_token,
-            wanted=self._change_filter(kinds, types, ops),
+            wanted=self._change_filter(kinds, types, ops, any_types=any_types),
             limits=limits,
         )
 
@@ -65,8 +67,11 @@ class ChangeFeed(Versions):
         ops: Iterable[Literal["insert", "update", "delete"]] | None = None,
         page_token: str | None = None,
         limits: PageLimits | None = None,
+        any_types: bool = False,
     ) -> CommitChanges:
         """One page of what a commit changed against its first parent. `commit` is an id, a branch, a tag or a time.
+
+        With `any_types` a type that the schema does not have selects nothing, instead of being an error.
 
         >>> done = graph.mutate('query add() { insert Person { name: "Alan" } }')
         >>> [(change.op, change.id) for change in graph.commit_changes(done.commit_id).changes]
@@ -76,7 +81,7 @@ class ChangeFeed(Versions):
         """
         from omnigraph.history.feed import commit_changes
 
-        wanted = self._change_filter(kinds, types, ops)
+        wanted = self._change_filter(kinds, types, ops, any_types=any_types)
         named = self._readable(commit).commit
         return commit_changes(self._storage, named, wanted=wanted, page_token=page_token, limits=limits)
 
@@ -105,3 +110,25 @@ class ChangeFeed(Versions):
         self._allow("export", branch=named)
         wanted = self._change_filter(kinds, types, ops)
         return install_baseline(self._storage, self._accepted.catalog, path, named, wanted=wanted)
+
+    def baseline_lines(
+        self,
+        branch: str | None = None,
+        *,
+        kinds: Iterable[Literal["node", "edge"]] | None = None,
+        types: Iterable[str] | None = None,
+        ops: Iterable[Literal["insert", "update", "delete"]] | None = None,
+    ) -> Iterator[bytes]:
+        """The state of a branch as JSON lines, and a last line with the cursor; without that line it is not complete.
+
+        >>> list(graph.baseline_lines())[-1][:12]
+        b'{"baseline":'
+
+        Raises BranchNotFound and TypeNotFound.
+        """
+        from omnigraph.history.feed import baseline_lines
+
+        named = self._named(branch)
+        self._allow("export", branch=named)
+        wanted = self._change_filter(kinds, types, ops)
+        return baseline_lines(self._storage, self._accepted.catalog, named, wanted=wanted)

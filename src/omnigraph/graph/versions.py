@@ -307,7 +307,12 @@ class Versions(Handle):
     # --- parts --------------------------------------------------------------------------------------------
 
     def _change_filter(
-        self, kinds: Iterable[str] | None, types: Iterable[str] | None, ops: Iterable[str] | None = None
+        self,
+        kinds: Iterable[str] | None,
+        types: Iterable[str] | None,
+        ops: Iterable[str] | None = None,
+        *,
+        any_types: bool = False,
     ) -> ChangeFilter:
         """A filter of changes; a type that the schema does not have is an error, not an empty answer."""
         from omnigraph.history.diff import change_filter
@@ -316,7 +321,7 @@ class Versions(Handle):
         wanted = change_filter(kinds=kinds, types=types, ops=ops)
         known = [entity.name for entity in self._accepted.catalog.entities]
         for name in sorted(wanted.types or ()):
-            if name not in known:
+            if name not in known and not any_types:
                 raise TypeNotFound(name, did_you_mean(name, known))
         return wanted
 

@@ -1,0 +1,81 @@
+"""`omnigraph-server`: serves the applied revision of a cluster over HTTP."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import socket
+import sys
+from collections.abc import Sequence
+
+from omnigraph.model.errors import OmniGraphError
+from omnigraph.server.boot import Launch, run_server
+from omnigraph.server.boot.launch import DEFAULT_BIND
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    arguments = _parser().parse_args(argv)
+    if arguments.worker is not None:
+        return _work(arguments)
+    if arguments.cluster is None:
+        print("omnigraph-server boots from a cluster; pass --cluster <dir|uri>", file=sys.stderr)
+        return 2
+    return run_server(
+        Launch(
+            cluster=arguments.cluster,
+            bind=arguments.bind,
+            unauthenticated=arguments.unauthenticated,
+            require_all_graphs=arguments.require_all_graphs,
+            workers=arguments.workers,
+            load_body_max=arguments.load_body_max,
+            drain_seconds=arguments.drain_seconds,
+            query_seconds=arguments.query_seconds,
+        )
+    )
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser("omnigraph-server", description="Serves the graphs of a cluster over HTTP.")
+    parser.add_argument("--cluster", metavar="DIR|URI", help="The cluster: its folder, or its storage root.")
+    parser.add_argument(
+        "--bind", metavar="HOST:PORT", default=DEFAULT_BIND, help="Default: %(default)s; port 0 takes any."
+    )
+    parser.add_argument("--unauthenticated", action="store_true", help="Let everyone on this machine do everything.")
+    parser.add_argument("--require-all-graphs", action="store_true", help="Do not start unless every graph is served.")
+    parser.add_argument("--workers", type=int, default=1, metavar="N", help="Processes that serve; default 1.")
+    parser.add_argument("--load-body-max", type=int, metavar="BYTES", help="The largest load; default 32 MiB, 0: none.")
+    parser.add_argument("--drain-seconds", type=float, metavar="S", help="How long a stop waits; default 30.")
+    parser.add_argument("--query-seconds", type=float, metavar="S", help="End queries that take longer.")
+    parser.add_argument("--worker", help=argparse.SUPPRESS)
+    parser.add_argument("--socket", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--ready", type=int, help=argparse.SUPPRESS)
+    return parser
+
+
+def _work(arguments: argparse.Namespace) -> int:
+    """One of several processes: the socket is the parent's."""
+    from omnigraph.server.boot.run import FAILED, boot, report, serve
+    from omnigraph.server.observe import start_logging
+
+    start_logging()
+    try:
+        booted = boot(Launch.from_text(arguments.worker))
+    except OmniGraphError as error:
+        report(error)
+        return FAILED
+    sock = socket.socket(fileno=arguments.socket)
+    return serve(booted, sock, lambda _: _tell_ready(arguments.ready))
+
+
+def _tell_ready(pipe: int) -> None:
+    os.write(pipe, b"1")
+    os.close(pipe)
+
+
+def run() -> None:
+    """The console script."""
+    sys.exit(main())
+
+
+if __name__ == "__main__":
+    run()

@@ -1,0 +1,69 @@
+"""Connections: uvicorn's protocol with limits on how long a client may take, and a way to break a body off."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+HEAD_BYTES_MAX = 64 * 1024
+
+
+def protocol_with(head_seconds: float, drop_seconds: float) -> type[HttpToolsProtocol]:
+    """A client has `head_seconds` for the head of a request, and `drop_seconds` to stop sending what nobody reads."""
+
+    class PatientProtocol(HttpToolsProtocol):
+        """One connection."""
+
+        _head_timer: asyncio.TimerHandle | None = None
+        _drop_timer: asyncio.TimerHandle | None = None
+        _head_bytes = 0
+        _is_in_head = True
+
+        def connection_made(self, transport: Any) -> None:
+            super().connection_made(transport)
+            self._head_timer = self.loop.call_later(head_seconds, self._too_slow)
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            self._stop("_head_timer")
+            self._stop("_drop_timer")
+            super().connection_lost(exc)
+
+        def data_received(self, data: bytes) -> None:
+            if self._is_in_head:
+                self._head_bytes += len(data)
+                if self._head_timer is None:
+                    self._head_timer = self.loop.call_later(head_seconds, self._too_slow)
+            super().data_received(data)
+            if self._is_in_head and self._head_bytes > HEAD_BYTES_MAX and not self.transport.is_closing():
+                self.send_400_response("The head of the request is too large.")
+
+        def on_headers_complete(self) -> None:
+            self._stop("_head_timer")
+            self._is_in_head, self._head_bytes = False, 0
+            self.scope["omnigraph.abort"] = self.transport.abort  # type: ignore[typeddict-unknown-key]
+            super().on_headers_complete()
+
+        def on_message_complete(self) -> None:
+            self._is_in_head = True
+            self._stop("_drop_timer")
+            super().on_message_complete()
+
+        def on_response_complete(self) -> None:
+            super().on_response_complete()
+            if not self._is_in_head and not self.transport.is_closing():
+                self._drop_timer = self.loop.call_later(drop_seconds, self.transport.abort)
+
+        def _too_slow(self) -> None:
+            self._head_timer = None
+            if not self.transport.is_closing() and self._is_in_head:
+                self.transport.abort()
+
+        def _stop(self, name: str) -> None:
+            timer = getattr(self, name)
+            if timer is not None:
+                timer.cancel()
+                setattr(self, name, None)
+
+    return PatientProtocol

@@ -1,0 +1,82 @@
+"""Where the serving comes from: the applied revision of a cluster, or one graph. Read again to follow changes."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Protocol
+
+from omnigraph.cluster import ServingSnapshot, read_serving_snapshot
+from omnigraph.model.errors import BadRequest
+from omnigraph.server.boot.launch import BootRefused, Launch
+from omnigraph.server.serving import PolicyText, ServedGraph, Serving
+
+
+class Source(Protocol):
+    """Where the serving comes from."""
+
+    def read(self) -> Serving:
+        """What is to be served now."""
+
+
+class ClusterSource:
+    """The applied revision of a cluster."""
+
+    def __init__(self, cluster: str) -> None:
+        self._cluster = cluster
+
+    def read(self) -> Serving:
+        return serving_of(read_serving_snapshot(self._cluster))
+
+
+def serving_of(snapshot: ServingSnapshot) -> Serving:
+    """A cluster's snapshot in the server's words."""
+    graphs = []
+    for graph in snapshot.graphs:
+        policy = snapshot.policy_of(graph.id)
+        graphs.append(
+            ServedGraph(
+                graph_id=graph.id,
+                uri=graph.uri,
+                queries=graph.queries,
+                policy=None if policy is None else PolicyText(name=policy.name, text=policy.source),
+                blob_bases=graph.server_blob_bases,
+            )
+        )
+    server = snapshot.server_policy
+    return Serving(
+        graphs=tuple(graphs),
+        server_policy=None if server is None else PolicyText(name=server.name, text=server.source),
+        revision=snapshot.state_digest,
+        is_cluster=True,
+        skipped={each.graph_id: each.message for each in snapshot.warnings if each.graph_id is not None},
+        warnings=tuple(map(str, snapshot.warnings)),
+    )
+
+
+class StoreSource:
+    """One graph, and the policy file beside it. The file is read again when it changes."""
+
+    def __init__(self, launch: Launch) -> None:
+        self._launch = launch
+
+    def read(self) -> Serving:
+        launch, policy = self._launch, None
+        if launch.policy_file is not None:
+            try:
+                text = Path(launch.policy_file).read_text(encoding="utf-8")
+            except (OSError, UnicodeDecodeError) as error:
+                reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+                raise BadRequest(f"the policy file '{launch.policy_file}' cannot be read: {reason}") from None
+            policy = PolicyText(name=launch.policy_file, text=text)
+        graph = ServedGraph(graph_id=launch.served_id, uri=launch.store or "", policy=policy)
+        digest = hashlib.sha256(b"" if policy is None else policy.text.encode()).hexdigest()
+        return Serving(graphs=(graph,), revision=digest)
+
+
+def source_of(launch: Launch) -> Source:
+    if launch.cluster is not None:
+        return ClusterSource(launch.cluster)
+    if launch.store is not None:
+        return StoreSource(launch)
+    raise BootRefused("omnigraph-server boots from a cluster", "pass --cluster <dir|uri>")

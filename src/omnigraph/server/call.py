@@ -1,0 +1,107 @@
+"""One call: a request that was routed and authenticated, and what its handler may use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from omnigraph.model.identifiers import MAIN, normalize_branch
+from omnigraph.server.http.exchange import Request, parsed, shaped
+from omnigraph.server.http.parameters import Parameters
+from omnigraph.server.http.refusals import bad_request
+from omnigraph.server.observe import event
+from omnigraph.server.state import Generation, RoutedGraph, ServerState
+
+if TYPE_CHECKING:
+    from omnigraph.graph import Graph
+    from omnigraph.policy import Decision, PolicyRequest
+    from omnigraph.query import Cancellation
+    from omnigraph.server.operation import Operation
+    from omnigraph.server.wire.change_answers import DecisionOutput
+
+Answer = TypeVar("Answer")
+Body = TypeVar("Body")
+
+
+@dataclass
+class Call:
+    """What a handler gets. Everything that it does to a graph goes through `graph`, which asks the policy."""
+
+    request: Request
+    operation: Operation
+    state: ServerState
+    generation: Generation
+    request_id: str
+    actor: str | None
+    path: Mapping[str, str] = field(default_factory=dict)
+    routed: RoutedGraph | None = None
+    decided: list[DecisionOutput] = field(default_factory=list)
+
+    @property
+    def served(self) -> RoutedGraph:
+        assert self.routed is not None, "only operations on a graph ask for one"
+        return self.routed
+
+    @cached_property
+    def graph(self) -> Graph:
+        """The graph for this caller."""
+        return self.served.graph.as_actor(self.actor, on_decision=self.heard)
+
+    @cached_property
+    def parameters(self) -> Parameters:
+        operation = self.operation
+        return Parameters(
+            self.request.query_string,
+            operation.parameters,
+            is_strict=operation.is_strict,
+            prefix=operation.parameter_prefix,
+        )
+
+    async def body(self, shape: type[Body], limit: int | None = None) -> Body:
+        """The JSON body in its shape. Raises 400, 413 and 415."""
+        self.request.require_json()
+        raw = await self.request.body(self.state.settings.body_max if limit is None else limit)
+        return shaped(parsed(raw), shape)
+
+    def header(self, name: str) -> str | None:
+        return self.request.headers.get(name)
+
+    async def read(self, run: Callable[[], Answer], cancellation: Cancellation | None = None) -> Answer:
+        cancel = (lambda: None) if cancellation is None else cancellation.cancel
+        return await self.state.work.read(self.request, run, cancel)
+
+    async def write(self, allow: Callable[[], None], weight: int, run: Callable[[], Answer]) -> Answer:
+        """The policy first, then admission, then the write, which runs to its end whatever the client does."""
+        await self.read(allow)
+        slot = self.state.admission.take(self.actor, weight)
+        return await self.state.work.write(slot, run)
+
+    def heard(self, actor: str, asked: PolicyRequest, said: Decision) -> None:
+        """A question that was asked before within this request is not told again."""
+        same = (str(asked.action), asked.branch, asked.target_branch)
+        if any((each.action, each.branch, each.target_branch) == same for each in self.decided):
+            return
+        graph_id = None if self.routed is None else self.routed.graph_id
+        self.state.metrics.decision(str(asked.action), said.allowed)
+        entry = self.state.decisions.add(actor, asked, said, graph_id=graph_id, request_id=self.request_id)
+        self.decided.append(entry)
+
+    def note_commit(self, commit_id: str | None) -> None:
+        """The commit that the request made belongs to the decisions that allowed it."""
+        for entry in self.decided:
+            entry.graph_commit_id = commit_id
+
+    def event(self, what: str, **facts: Any) -> None:
+        graph_id = None if self.routed is None else self.routed.graph_id
+        event(what, graph=graph_id, actor_id=self.actor, request_id=self.request_id, **facts)
+
+
+def branch_name(text: str | None, default: str = MAIN) -> str:
+    """A branch as a caller writes it, in its one form: before any question is asked about it."""
+    if text is None:
+        return default
+    if not text.strip():
+        raise bad_request("branch name cannot be empty")
+    return normalize_branch(text)

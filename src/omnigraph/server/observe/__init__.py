@@ -1,0 +1,9 @@
+"""Observing: the log of requests, the log of decisions, and the numbers for Prometheus."""
+
+from __future__ import annotations
+
+from omnigraph.server.observe.decisions import DecisionLog as DecisionLog
+from omnigraph.server.observe.log_lines import event as event
+from omnigraph.server.observe.log_lines import failure as failure
+from omnigraph.server.observe.log_lines import start_logging as start_logging
+from omnigraph.server.observe.metrics import Metrics as Metrics

@@ -1,0 +1,6 @@
+"""The API document and its rendered page: both made from the table of operations and the structs of the wire."""
+
+from __future__ import annotations
+
+from omnigraph.server.openapi.document import document as document
+from omnigraph.server.openapi.page import page as page

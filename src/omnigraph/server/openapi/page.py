@@ -1,0 +1,11 @@
+"""The rendered API reference: one page, which reads the document of the server that it came from."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+
+
+@cache
+def page() -> bytes:
+    return files("omnigraph.server.openapi").joinpath("reference.html").read_bytes()

@@ -1,0 +1,62 @@
+"""Schema changes: refused where a cluster owns the schema, applied where this server serves one graph by itself."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from omnigraph.graph import compile_schema_text
+from omnigraph.model.errors import BadRequest, Conflict
+from omnigraph.server.call import Call
+from omnigraph.server.http.replies import Reply
+from omnigraph.server.operation import Answer, Operation, on_graph
+from omnigraph.server.stored_queries import broken_by
+from omnigraph.server.wire.answers import SchemaApplyOutput
+from omnigraph.server.wire.bodies import SchemaApplyRequest
+
+
+async def apply_schema(call: Call) -> Reply:
+    """The policy first: who may not change the schema does not learn how this server is set up."""
+    body = await call.body(SchemaApplyRequest)
+    allow = partial(call.graph.authorize, "schema_apply", target_branch="main")
+    await call.read(allow)
+    if call.generation.serving.is_cluster:
+        raise Conflict(
+            "the schema of this graph belongs to its cluster and cannot be changed here",
+            "change the cluster's configuration and run `omnigraph cluster apply`",
+        )
+    return Reply.of(await call.write(allow, len(body.schema_source.encode()), lambda: _apply(call, body)))
+
+
+def _apply(call: Call, body: SchemaApplyRequest) -> SchemaApplyOutput:
+    from omnigraph.language.schema import Catalog
+
+    compiled: Any = compile_schema_text(body.schema_source, None)
+    catalog = Catalog.from_ir(compiled) if hasattr(Catalog, "from_ir") else compiled.catalog
+    if broken := broken_by(call.served.stored, catalog):
+        raise BadRequest(f"schema check: the new schema breaks stored queries: {'; '.join(broken)}")
+    result: Any = call.graph.apply_schema(body.schema_source, allow_data_loss=body.allow_data_loss)
+    document = result.to_json()
+    return SchemaApplyOutput(
+        uri=call.graph.uri,
+        supported=True,
+        applied=bool(document["applied"]),
+        step_count=len(document["steps"]),
+        graph_manifest_version=call.served.bare.snapshot().version,
+        steps=document["steps"],
+    )
+
+
+OPERATIONS = (
+    Operation(
+        method="POST",
+        path=on_graph("/schema/apply"),
+        id="cluster_applySchema",
+        tag="mutations",
+        summary="Change the schema; the schema of a cluster's graph is changed by the cluster.",
+        handler=apply_schema,
+        body=SchemaApplyRequest,
+        answers={200: Answer(shape=SchemaApplyOutput)},
+        errors=(400, 401, 403, 404, 408, 409, 413, 415, 429, 500, 503),
+    ),
+)

@@ -1,0 +1,87 @@
+"""Work: where the engine runs. Reads end with their request; a write that was admitted runs to its end."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, TypeVar
+
+from omnigraph.server.admission import Admission, Slot
+from omnigraph.server.http.exchange import ClientGone, Request
+
+Answer = TypeVar("Answer")
+
+PATIENCE_SECONDS = 0.05
+"""A read that takes longer is watched: it ends when its client has gone."""
+
+
+class Work:
+    """The threads of one process, and the writes that are under way."""
+
+    def __init__(self, read_threads: int, write_threads: int, admission: Admission) -> None:
+        self.admission = admission
+        self._readers = ThreadPoolExecutor(read_threads, thread_name_prefix="read")
+        self._writers = ThreadPoolExecutor(write_threads, thread_name_prefix="write")
+        self._writes: set[asyncio.Task[Any]] = set()
+
+    async def read(self, request: Request, run: Callable[[], Answer], cancel: Callable[[], None]) -> Answer:
+        """Runs a read. `cancel` is called, and ClientGone raised, when the client goes away while it runs."""
+        running = asyncio.wrap_future(self._readers.submit(run))
+        done, _ = await asyncio.wait({running}, timeout=PATIENCE_SECONDS)
+        if done or not request.is_read:
+            return await running
+        leaving = asyncio.ensure_future(request.gone())
+        either: set[asyncio.Future[Any]] = {running, leaving}
+        try:
+            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+            if running.done():
+                return running.result()
+            cancel()
+            with contextlib.suppress(Exception):
+                await running
+            raise ClientGone
+        finally:
+            leaving.cancel()
+
+    async def write(self, slot: Slot, run: Callable[[], Answer]) -> Answer:
+        """Runs a write that was admitted. Whatever becomes of the request, it runs to its end and holds its slot."""
+        task: asyncio.Task[Answer] = asyncio.get_running_loop().create_task(self._own(slot, run))
+        self._writes.add(task)
+        task.add_done_callback(self._writes.discard)
+        return await asyncio.shield(task)
+
+    async def _own(self, slot: Slot, run: Callable[[], Answer]) -> Answer:
+        try:
+            return await asyncio.wrap_future(self._writers.submit(run))
+        finally:
+            self.admission.free(slot)
+
+    def produce(self, run: Callable[[], None]) -> Future[None]:
+        """A thread of its own for a stream: a slow client holds it, and nobody else waits for it."""
+        done: Future[None] = Future()
+
+        def running() -> None:
+            try:
+                run()
+            finally:
+                done.set_result(None)
+
+        threading.Thread(target=running, name="stream", daemon=True).start()
+        return done
+
+    @property
+    def writing(self) -> int:
+        return len(self._writes)
+
+    async def finish(self, seconds: float) -> int:
+        """Waits for the writes that are under way, and returns how many are not done in time."""
+        if self._writes:
+            await asyncio.wait(set(self._writes), timeout=seconds)
+        return len(self._writes)
+
+    def close(self) -> None:
+        self._readers.shutdown(wait=False, cancel_futures=True)
+        self._writers.shutdown(wait=False)
