@@ -11,6 +11,7 @@ import pytest
 from faults.local_disk import LocalBench
 from faults.plan import LOCAL_WAYS, assert_none, each, sample
 from support.faults.fault_operations import OPERATIONS
+from support.faults.fault_shim import Call
 
 DECISIVE = ("fsync", "rename", "link", "linkat", "write")
 ONE_TABLE = "insert"
@@ -33,3 +34,16 @@ def test_every_operation_is_whole_or_absent_whatever_call_fails(local_bench: Loc
 def test_a_process_that_dies_at_a_call_leaves_all_or_nothing(local_bench: LocalBench, name: str) -> None:
     deaths = [LOCAL_WAYS["kill"], LOCAL_WAYS["kill-after"]]
     assert_none(sample(local_bench, OPERATIONS[name], deaths, 2, len(name)))
+
+
+@pytest.mark.parametrize("way", ["power-cut", "power-cut-some"])
+def test_a_power_cut_in_the_middle_of_an_insert_needs_no_person(local_bench: LocalBench, way: str) -> None:
+    """What was not synced is gone, files and names: the graph is read, opened and written as if nothing had been."""
+    version_files = ("rename", "link", "linkat", "unlink", "fsync")
+
+    def is_decisive(call: Call) -> bool:
+        return (
+            call.name in version_files and "_versions" in call.path and call.path.endswith((".manifest", "_versions"))
+        )
+
+    assert_none(each(local_bench, OPERATIONS[ONE_TABLE], LOCAL_WAYS[way], is_decisive))

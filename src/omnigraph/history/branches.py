@@ -121,6 +121,9 @@ def delete_branch(
         raise BadRequest("cannot delete branch 'main'", "main is the base lineage of the graph")
     with storage.leases.hold(name, graph=True) as held:
         _refuse_schema_apply(storage.lineages.names(MANIFEST))
+        if storage.lineages.remove_husk(MANIFEST, name):
+            storage.manifest.forget(name)
+            return
         loaded = storage.manifest.load(name)
         only_if(loaded)
         _refuse_tagged(storage, loaded)
@@ -141,6 +144,8 @@ def _refuse_taken(storage: GraphStorage, name: str) -> None:
     """A new name is apart from the paths of all branches, and is not that of a tag."""
     live = storage.lineages.names(MANIFEST)
     _refuse_schema_apply(live)
+    if name in live and storage.lineages.remove_husk(MANIFEST, name):
+        live.remove(name)
     for other in live:
         if branches_overlap(name, other):
             raise BranchExists(name, other)

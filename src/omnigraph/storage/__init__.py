@@ -7,11 +7,6 @@ from typing import TYPE_CHECKING
 from omnigraph.model.late_names import late_names
 
 if TYPE_CHECKING:
-    from omnigraph.storage.compaction import Compacted as Compacted
-    from omnigraph.storage.compaction import compact as compact
-    from omnigraph.storage.compaction import is_worth_compacting as is_worth_compacting
-    from omnigraph.storage.compaction import stage_compaction as stage_compaction
-    from omnigraph.storage.compaction import still_compacts as still_compacts
     from omnigraph.storage.contract import AcceptedSchema as AcceptedSchema
     from omnigraph.storage.contract import ContractFiles as ContractFiles
     from omnigraph.storage.contract import accept as accept
@@ -72,13 +67,6 @@ else:
     __getattr__, __dir__ = late_names(
         __name__,
         {
-            "compaction": (
-                "Compacted",
-                "compact",
-                "is_worth_compacting",
-                "stage_compaction",
-                "still_compacts",
-            ),
             "contract": (
                 "AcceptedSchema",
                 "ContractFiles",

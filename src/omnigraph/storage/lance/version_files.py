@@ -84,12 +84,12 @@ class VersionFiles:
         A version file is synced before anybody hears of its version. So one without its end is what a power cut left of
         a write that nobody was told about.
         """
-        newest = self._newest_on_disk(path)
-        if newest is None:
-            return None
-        with open(self._root.join(layout.manifest_file(path, newest)), "rb") as file:
-            file.seek(max(0, file.seek(0, os.SEEK_END) - len(_LANCE_END)))
-            return None if file.read() == _LANCE_END else newest
+        newest = max(self._on_disk(path), default=None)
+        return None if newest is None or self._is_whole(path, newest) else newest
+
+    def has_whole(self, path: str) -> bool:
+        """Whether a local lineage has a version that can be read at all."""
+        return any(self._is_whole(path, version) for version in sorted(self._on_disk(path)))
 
     def remove_torn(self, path: str) -> int | None:
         """Removes the newest version if it is torn, and returns which it was. The caller holds the lineage's lease."""
@@ -99,14 +99,19 @@ class VersionFiles:
             sync_folder(self._root.join(f"{path}/_versions"))
         return torn
 
-    def _newest_on_disk(self, path: str) -> int | None:
+    def _on_disk(self, path: str) -> list[int]:
         if not self._root.is_local:
-            return None
+            return []
         try:
             names = os.listdir(self._root.join(f"{path}/_versions"))
         except OSError:
-            return None
-        return max((layout.version_of(name) for name in names if name.endswith(".manifest")), default=None)
+            return []
+        return [layout.version_of(name) for name in names if name.endswith(".manifest")]
+
+    def _is_whole(self, path: str, version: int) -> bool:
+        with open(self._root.join(layout.manifest_file(path, version)), "rb") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - len(_LANCE_END)))
+            return file.read() == _LANCE_END
 
     def _exists(self, path: str, version: int) -> bool:
         return os.path.exists(self._root.join(layout.manifest_file(path, version)))

@@ -79,6 +79,8 @@ PAST_MAX = 8
 """So many earlier versions stay in memory. They share what they have in common."""
 """A listed ref may be deleted before it is read; then list again, at most this often."""
 
+NEVER_MADE = "the branch has a ref but no version, as after a power cut while it was created: delete the branch"
+
 _RELEASES = {1: "written by 0.3.1 or earlier", 2: "written by 0.4.1 to 0.6.1", 3: "written by 0.6.2 to 0.7.2"}
 _log = logging.getLogger("omnigraph.storage")
 
@@ -206,6 +208,8 @@ class ManifestStore:
         found = self._objects.read(layout.branch_ref(layout.MANIFEST, branch))
         if found is None:
             raise BranchNotFound(branch)
+        if not found.data.strip():
+            raise Corrupt(self._root.join(self._path(branch)), NEVER_MADE)
         return _parse_ref(branch, found.data)
 
     def branch_refs(self) -> list[BranchRef]:
@@ -213,15 +217,21 @@ class ManifestStore:
         for _ in range(BRANCH_LIST_TRIES):
             names = self._objects.list_names(f"{layout.MANIFEST}/_refs/branches")
             branches = [layout.decode_name(name.removesuffix(".json")) for name in names if name.endswith(".json")]
-            try:
-                return [self.ref(branch) for branch in sorted(branches)]
-            except BranchNotFound:
-                continue  # deleted between the list and the read
+            read = {
+                branch: self._objects.read(layout.branch_ref(layout.MANIFEST, branch)) for branch in sorted(branches)
+            }
+            refs = [(branch, ref.data) for branch, ref in read.items() if ref is not None]
+            if len(refs) == len(branches):  # else one was deleted between the list and the read
+                return [_parse_ref(branch, data) for branch, data in refs if data.strip()]
         raise Corrupt(f"{layout.MANIFEST}/_refs/branches", "refs vanish faster than they can be listed")
 
     def branches(self) -> list[str]:
-        """The names that users see: main and every named branch, sorted."""
-        return sorted([MAIN, *(ref.name for ref in self.branch_refs() if ref.name != SCHEMA_APPLY_LOCK)])
+        """The branches that can be read: main and every named one, sorted. What a power cut left of one is none."""
+        named = (ref.name for ref in self.branch_refs() if ref.name != SCHEMA_APPLY_LOCK)
+        return sorted([MAIN, *(name for name in named if not self._root.is_local or self._has_versions(name))])
+
+    def _has_versions(self, branch: str) -> bool:
+        return self._versions.has_whole(self._path(branch))
 
     def forget(self, branch: str) -> None:
         """Drops what is warm of a branch that was deleted or created."""
@@ -425,13 +435,15 @@ class ManifestStore:
                 torn = self._versions.torn(path)
                 if torn is None or version not in (None, torn):
                     raise translate(error, self._root.join(path)) from error
+                if branch != MAIN and not self._versions.has_whole(path):
+                    raise Corrupt(self._root.join(path), NEVER_MADE) from error
                 _log.warning("%s: version %d was torn by a power cut, and is passed over", path, torn)
                 return self._open(branch, torn - 1)
             if version is not None:
                 raise HistoricalVersionReclaimed(path, version) from error
             if branch == MAIN:
                 raise GraphNotFound(self._root.uri, _why_not_a_graph(self._objects)) from error
-            raise Corrupt(self._root.join(path), "the branch has a ref but its versions are missing") from error
+            raise Corrupt(self._root.join(path), NEVER_MADE) from error
 
     def _check_format(self, handle: Dataset, *, is_past: bool) -> None:
         raw = (handle.schema.metadata or {}).get(STAMP_KEY.encode())

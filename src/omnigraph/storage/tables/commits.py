@@ -19,8 +19,9 @@ from omnigraph.storage.lance import (
     LanceDataset,
     classify,
     require_whole,
-    sync_commit,
+    sync_operation,
     sync_version,
+    sync_version_file,
     translate,
     translated,
     without_panics,
@@ -58,8 +59,11 @@ class TableCommits:
         handle = self._tables.open(pin).handle
         self._require_head_at_pin(effect)
         options = self._root.lance_options
+        durable = self._root.is_local and self._durability == "full"
         if self._root.is_local:
             require_whole(uri, effect.transaction.operation)
+        # Synced before a version names them: so a power cut can tear the version's own file, and nothing else.
+        synced = durable and sync_operation(uri, effect.transaction.operation)
         reach(Point.TABLE_COMMITTING)
         try:
             with without_panics():
@@ -72,8 +76,9 @@ class TableCommits:
             raise translate(error, uri) from error
         self._prove_ours(effect, new)
         with translated(uri):
-            durable = self._root.is_local and self._durability == "full"
-            if durable and not sync_commit(new, effect.transaction.operation):
+            if synced:
+                sync_version_file(new)
+            elif durable:
                 sync_version(handle, new)
             row_count = int(new.count_rows())
         self._handles.keep(pin.path, new, effect.transaction_id, pin.incarnation)

@@ -19,7 +19,7 @@ from omnigraph.model.errors import BranchExists, BranchHasDependants, OmniGraphE
 from omnigraph.storage import layout
 from omnigraph.storage.failpoints import Point, reach
 from omnigraph.storage.files import Durability, sync_files
-from omnigraph.storage.lance import Fault, Handles, classify, translate, translated, without_panics
+from omnigraph.storage.lance import Fault, Handles, VersionFiles, classify, translate, translated, without_panics
 from omnigraph.storage.objects import ObjectStore
 from omnigraph.storage.root import Root
 
@@ -47,9 +47,35 @@ class Lineages:
     def exists(self, location: str, name: str) -> bool:
         return self._objects.exists(layout.branch_ref(location, name))
 
+    def is_husk(self, location: str, name: str) -> bool:
+        """True for what a power cut left of a local lineage that was just being made: a ref, and nothing to read.
+
+        Its maker never returned: the first version and the ref are synced before.
+        """
+        if not self._root.is_local:
+            return False
+        ref = self._objects.read(layout.branch_ref(location, name))
+        if ref is None:
+            return False
+        tree = layout.branch_tree(location, name)
+        versions = VersionFiles(self._root, self._objects)
+        return not ref.data.strip() or not versions.has_whole(tree)
+
+    def remove_husk(self, location: str, name: str) -> bool:
+        """Removes the ref and the files of a husk; False when it is none. The caller holds the leases."""
+        if not self.is_husk(location, name):
+            return False
+        _log.warning("lineage '%s' of %s has no version: a power cut left it, and it is removed", name, location)
+        self._objects.delete(layout.branch_ref(location, name))
+        self._reclaim(location, name)
+        return True
+
+    def _remove_husks(self, location: str) -> bool:
+        return sum(self.remove_husk(location, name) for name in self.names(location)) > 0
+
     def create(self, location: str, name: str, source: str | None, version: int) -> None:
         """Cuts lineage `name` from a version of `source`. No data is copied. The name was checked by the caller."""
-        if self.exists(location, name):
+        if self.exists(location, name) and not self.remove_husk(location, name):
             raise BranchExists(name, name)
         self._reclaim(location, name)
         try:
@@ -83,6 +109,8 @@ class Lineages:
                 case Fault.MISSING:
                     return False
                 case _ if self.exists(location, name):
+                    if self._remove_husks(location):  # Lance reads all refs, and cannot read theirs
+                        return self.delete(location, name)
                     raise translate(error, uri) from error
             _log.warning("lineage '%s' of %s is deleted, some of its files are not: %s", name, location, error)
         self._handles.forget(layout.branch_tree(location, name))
