@@ -109,7 +109,7 @@ class ChangeFeed(Versions):
         named = self._named(branch)
         self._allow("export", branch=named)
         wanted = self._change_filter(kinds, types, ops)
-        return install_baseline(self._storage, self._accepted.catalog, path, named, wanted=wanted)
+        return install_baseline(self._storage, self._catalog_of(named), path, named, wanted=wanted)
 
     def baseline_lines(
         self,
@@ -131,4 +131,4 @@ class ChangeFeed(Versions):
         named = self._named(branch)
         self._allow("export", branch=named)
         wanted = self._change_filter(kinds, types, ops)
-        return baseline_lines(self._storage, self._accepted.catalog, named, wanted=wanted)
+        return baseline_lines(self._storage, self._catalog_of(named), named, wanted=wanted)

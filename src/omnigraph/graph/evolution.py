@@ -102,7 +102,7 @@ class Evolution(Handle):
     ) -> SchemaReceipt:
         """Brings back a type or a property that was dropped, as it was in an earlier commit, with its data.
 
-        `entity` is `node:Person`, `edge:Knows` or `node:Person.age`; `at` names the commit, as for `at`. A property comes
+        `entity` is `node:Person`, `edge:Knows` or `node:Person.age`; `at` names the commit. A property comes
         back nullable, because entities may have come that never had it. The other options are those of `apply_schema`.
 
         >>> before = graph.snapshot().commit_id

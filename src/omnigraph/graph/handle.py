@@ -12,6 +12,7 @@ from omnigraph.storage import AcceptedSchema, ContractFiles, GraphStorage, accep
 
 if TYPE_CHECKING:
     from omnigraph.graph.reading import Reader
+    from omnigraph.language.schema import Catalog
     from omnigraph.policy import ActionName
 
 
@@ -113,7 +114,7 @@ class Handle:
 
     @property
     def schema(self) -> AcceptedSchema:
-        """The accepted schema: source text, compiled form, catalog.
+        """The schema of this handle's branch: source text, compiled form, catalog. On main it is the accepted one.
 
         >>> [entity.name for entity in graph.schema.catalog.entities]
         ['Person', 'Knows']
@@ -121,7 +122,7 @@ class Handle:
         Raises SchemaContractDrift if the schema files were changed by hand.
         """
         self._allow("read")
-        return self._accepted
+        return history.schema_on(self._storage, self._branch, self._accepted)
 
     @property
     def _accepted(self) -> AcceptedSchema:
@@ -144,6 +145,10 @@ class Handle:
         edge Knows: Person -> Person
         """
         return self.schema.source
+
+    def _catalog_of(self, branch: str) -> Catalog:
+        """What a branch declares: the schema of its head."""
+        return history.schema_on(self._storage, branch, self._accepted).catalog
 
     def _named(self, branch: str | None) -> str:
         return self._branch if branch is None else normalize_branch(branch)

@@ -32,7 +32,8 @@ class Maintenance(Handle):
         named = self._named(branch)
         self._allow("read", branch=named)
         snapshot = history.current_snapshot(self._storage, named)
-        return index_status(self._storage, snapshot.tables, self._accepted.catalog, branch=snapshot.branch)
+        catalog = history.schema_of(self._storage, snapshot, self._accepted).catalog
+        return index_status(self._storage, snapshot.tables, catalog, branch=snapshot.branch)
 
     def ensure_indices(self, branch: str | None = None, *, tables: Sequence[str] | None = None) -> IndexReport:
         """Builds missing indexes and extends stale ones as one commit. Answers do not depend on them, only their speed.

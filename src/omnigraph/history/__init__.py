@@ -45,6 +45,9 @@ if TYPE_CHECKING:
     from omnigraph.history.references import TaggedCommitGone as TaggedCommitGone
     from omnigraph.history.references import UnknownReference as UnknownReference
     from omnigraph.history.references import resolve as resolve
+    from omnigraph.history.schemas import Continued as Continued
+    from omnigraph.history.schemas import continued as continued
+    from omnigraph.history.schemas import is_later as is_later
     from omnigraph.history.schemas import schema_by_hash as schema_by_hash
     from omnigraph.history.schemas import schema_changes as schema_changes
     from omnigraph.history.schemas import schema_of as schema_of
@@ -106,6 +109,9 @@ else:
                 "resolve",
             ),
             "schemas": (
+                "Continued",
+                "continued",
+                "is_later",
                 "schema_by_hash",
                 "schema_changes",
                 "schema_of",

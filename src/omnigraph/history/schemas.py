@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any, TypeVar
 
 from omnigraph.history.snapshots import Snapshot, current_snapshot
-from omnigraph.language.schema import Catalog, EdgeType, NodeType
+from omnigraph.language.schema import Catalog, EdgeType, NodeType, stored_renames
 from omnigraph.model.errors import BranchNotFound
-from omnigraph.model.identifiers import MAIN
+from omnigraph.model.identifiers import MAIN, TableKey
+from omnigraph.model.late_dataclass import dataclass
 from omnigraph.storage import AcceptedSchema, GraphStorage, archived
 from omnigraph.storage.manifest import GraphCommit, ManifestState, TablePin
 from omnigraph.storage.tables import table_schema
@@ -69,6 +71,52 @@ def schema_changes(state: ManifestState) -> list[GraphCommit]:
         if isinstance(recorded, str) and (not changed or changed[-1].py.get(HASH) != recorded):
             changed.append(commit)
     return changed
+
+
+@dataclass(frozen=True, slots=True)
+class Continued:
+    """What became of the declarations of an earlier schema in a later one, over every schema in between."""
+
+    types: Mapping[TableKey, TableKey]
+    """By type of the later schema the one that it continues."""
+    properties: Mapping[tuple[TableKey, str], str]
+    """By type and property of the later schema the property that it continues."""
+
+
+def continued(storage: GraphStorage, earlier: AcceptedSchema, later: AcceptedSchema) -> Continued:
+    """Along the rename hints that accepted schemas keep."""
+    path = [earlier, *_between(storage, earlier, later), later]
+    types = {entity.table_key: entity.table_key for entity in earlier.catalog.entities}
+    properties = {
+        (entity.table_key, prop.name): prop.name for entity in earlier.catalog.entities for prop in entity.properties
+    }
+    for before, after in pairwise(path):
+        found = stored_renames(before.ir, after.ir)
+        own = {e.table_key: TableKey(e.kind, found.types.get((e.kind, e.name), "")) for e in after.catalog.entities}
+        moved = {
+            (key, new): properties[own[key], old]
+            for (kind, name, new), old in found.properties.items()
+            if kind != "interface" and (key := TableKey(kind, name)) in own and (own[key], old) in properties
+        }
+        types = {key: types[was] for key, was in own.items() if was in types}
+        properties = moved
+    return Continued(types, properties)
+
+
+def is_later(storage: GraphStorage, one: AcceptedSchema, other: AcceptedSchema) -> bool:
+    """Whether main had the first schema after the second. Schemas change on main alone, so two are always ordered."""
+    order = [commit.py.get(HASH) for commit in schema_changes(storage.manifest.load(MAIN).state)]
+    places = {ir_hash: place for place, ir_hash in enumerate(order)}  # one that came again counts as its last time
+    return places.get(one.ir_hash, -1) > places.get(other.ir_hash, -1)
+
+
+def _between(storage: GraphStorage, earlier: AcceptedSchema, later: AcceptedSchema) -> list[AcceptedSchema]:
+    order = [str(commit.py.get(HASH)) for commit in schema_changes(storage.manifest.load(MAIN).state)]
+    places = {ir_hash: place for place, ir_hash in enumerate(order)}
+    if earlier.ir_hash not in places or later.ir_hash not in places:
+        return []
+    known = (_known(storage, each) for each in order[places[earlier.ir_hash] + 1 : places[later.ir_hash]])
+    return [each for each in known if each is not None]
 
 
 def _known(storage: GraphStorage, ir_hash: str) -> AcceptedSchema | None:

@@ -17,7 +17,7 @@ from omnigraph.history import Snapshot
 from omnigraph.language.schema import Catalog
 from omnigraph.merge.bases import MergeBase
 from omnigraph.merge.conflicts import CONFLICTS_MAX, MergeConflict
-from omnigraph.merge.plan import MergeOptions, MergePlan, TablePlan, plan_merge
+from omnigraph.merge.plan import Lift, MergeOptions, MergePlan, TablePlan, plan_merge
 from omnigraph.merge.row_writes import RowWrites
 from omnigraph.model.errors import Conflict
 from omnigraph.model.identifiers import TableKey
@@ -34,6 +34,7 @@ def plan_from_past(
     base: MergeBase,
     catalog: Catalog,
     options: MergeOptions | None = None,
+    lift: Lift = lambda _: None,
 ) -> MergePlan:
     """The changes that bring `target` from the state of `base` to that of an earlier commit, as far as they differ."""
     past_today, base_today = (_of_today(snapshot, catalog) for snapshot in (past, base.snapshot))
@@ -42,7 +43,7 @@ def plan_from_past(
         return MergePlan((), *lost)
     known = replace(base, snapshot=base_today)
     try:
-        plan = plan_merge(storage, past_today, target, known, catalog, options)
+        plan = plan_merge(storage, past_today, target, known, catalog, options, lift)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise Conflict(f"a value of the earlier commit does not fit today's schema: {error}") from error
     if plan.conflicts_total:
@@ -69,7 +70,7 @@ def unfit_rows(catalog: Catalog, table: TablePlan) -> Iterator[MergeConflict]:
 
 
 def _unfit_column(key: TableKey, writes: RowWrites, field: pa.Field) -> Iterator[MergeConflict]:
-    own = writes.side.table.schema
+    own = writes.side.schema
     if field.name not in own.names:
         if not field.nullable:
             for entity_id in writes.ids.to_pylist():

@@ -6,7 +6,7 @@ the merged state. It reads three snapshots and changes nothing; a dry run ends h
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
 from itertools import chain, islice
 
@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from omnigraph.history import Snapshot
-from omnigraph.history.diff import DiffStats, TypeStats, is_same_pin, table_side
+from omnigraph.history.diff import DiffStats, TableSide, TypeStats, is_same_pin, table_side
 from omnigraph.language.schema import Catalog, EdgeType, NodeType
 from omnigraph.merge.bases import ChangedIds, MergeBase
 from omnigraph.merge.conflicts import CONFLICTS_MAX, MergeConflict, rule_conflict
@@ -33,6 +33,8 @@ from omnigraph.storage.manifest import TablePin
 from omnigraph.storage.tables import table_schema
 from omnigraph.write import ChangeSet, TableChange
 from omnigraph.write.rules import CommittedView, checked_columns, find_violations
+
+Lift = Callable[[TableSide | None], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,18 +99,27 @@ def plan_merge(
     base: MergeBase,
     catalog: Catalog,
     options: MergeOptions | None = None,
+    lift: Lift = lambda _: None,
+    *,
+    rules: bool = True,
 ) -> MergePlan:
-    """What it takes to bring into `target` what `source` changed since `base`."""
+    """What it takes to bring into `target` what `source` changed since `base`.
+
+    `lift` is shown every side before it is read: those of an older schema are made to read as under `catalog`. Without
+    `rules` the merged state is not checked against the schema.
+    """
     options = options or MergeOptions()
     check_merge_edges(options.merge_edges, catalog)
     resolver = Resolver(options.on_conflict, options.resolve)
     tables = []
     for key, sides, others in merged_tables(storage, source, target, base):
+        for side in (sides.base, sides.source, sides.target, *(other.side for other in others)):
+            lift(side)
         decided = merge_table(sides, others)
         first = next(decided, None)
         if first is None:
             continue
-        entity = _entity(catalog, key, sides)
+        entity = _entity(catalog, key, sides, comes=not rules)
         writes, removed = _row_changes(key, entity, sides, chain([first], decided), resolver)
         if converges(options.merge_edges, key):
             writes = without_twins(writes, sides)
@@ -117,7 +128,7 @@ def plan_merge(
     resolver.refuse_unused()
     if resolver.total:
         return MergePlan(moving, tuple(resolver.conflicts), resolver.total, resolver.resolved)
-    broken, total = _broken_rules(storage, moving, target, catalog)
+    broken, total = _broken_rules(storage, moving, target, catalog) if rules else ((), 0)
     return MergePlan(moving, broken, total, resolver.resolved)
 
 
@@ -144,9 +155,10 @@ def merged_tables(
         )
 
 
-def _entity(catalog: Catalog, key: TableKey, sides: Sides) -> NodeType | EdgeType:
+def _entity(catalog: Catalog, key: TableKey, sides: Sides, *, comes: bool) -> NodeType | EdgeType:
+    """The type; with `comes` the target does not have it yet, and will."""
     entity = catalog.table(key)
-    if entity is None or sides.target is None:
+    if entity is None or (sides.target is None and not comes):
         raise Conflict(
             f"the target does not have {key.kind} type '{key.type_name}'", "merge main into the branch first"
         )

@@ -13,6 +13,7 @@ from omnigraph.history import Snapshot, find_commit, snapshot_at, snapshot_of
 from omnigraph.merge.bases import MergeBase
 from omnigraph.merge.conflicts import MergeConflicts
 from omnigraph.merge.lifted_rows import plan_from_past
+from omnigraph.merge.lifting import Lifting
 from omnigraph.merge.plan import MergePlan
 from omnigraph.merge.undo import Undo, Undoing, UndoResult, carry_out
 from omnigraph.model.errors import Json
@@ -87,4 +88,6 @@ def restore_branch(storage: GraphStorage, schema: Callable[[], AcceptedSchema], 
 def _plan(storage: GraphStorage, past: Snapshot, base: WriteBase) -> MergePlan:
     """As a merge whose base is the branch itself: whatever differs is taken from the past."""
     target = snapshot_of(base.loaded)
-    return plan_from_past(storage, past, target, MergeBase((), target), base.schema.catalog)
+    return plan_from_past(
+        storage, past, target, MergeBase((), target), base.schema.catalog, lift=Lifting(storage, base.schema).lift
+    )

@@ -17,6 +17,7 @@ from omnigraph.history.diff import compared_tables
 from omnigraph.merge.bases import MergeBase
 from omnigraph.merge.conflicts import MergeConflicts
 from omnigraph.merge.lifted_rows import plan_from_past
+from omnigraph.merge.lifting import Lifting
 from omnigraph.merge.plan import MergeOptions, MergePlan
 from omnigraph.merge.undo import Undo, Undoing, UndoResult, carry_out
 from omnigraph.model.errors import BadRequest, Json
@@ -116,7 +117,15 @@ def revert_commits(storage: GraphStorage, schema: Callable[[], AcceptedSchema], 
 
 def _plan(storage: GraphStorage, span: _Span, base: WriteBase, options: MergeOptions) -> MergePlan:
     merge_base = MergeBase((span.reverted[0],), span.after)
-    return plan_from_past(storage, span.before, snapshot_of(base.loaded), merge_base, base.schema.catalog, options)
+    return plan_from_past(
+        storage,
+        span.before,
+        snapshot_of(base.loaded),
+        merge_base,
+        base.schema.catalog,
+        options,
+        Lifting(storage, base.schema).lift,
+    )
 
 
 # --- what is to be reverted -------------------------------------------------------------------------------

@@ -58,7 +58,7 @@ def joined_writes(writes: Sequence[RowWrites]) -> list[RowWrites]:
 def whole_rows(writes: RowWrites, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     """The rows in exactly these columns, in no particular order; a property that the side does not have is null."""
     side = writes.side
-    present = [name for name in schema.names if name in side.table.schema.names]
+    present = [name for name in schema.names if name in side.schema.names]
     for taken in side.stream(writes.rows, present):
         for batch in taken.combine_chunks().to_batches():
             for part in split_by_blob_bytes(batch, [name for name in side.blobs if name in present]):

@@ -13,11 +13,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from omnigraph.history import Snapshot, delete_branch, snapshot_of
+from omnigraph.history import Snapshot, delete_branch, is_later, schema_of, snapshot_of
 from omnigraph.history.diff import DiffStats
 from omnigraph.language.schema import Catalog
 from omnigraph.merge.bases import BaseFinder, MergeBase, NoCommonHistory, Outcome
 from omnigraph.merge.conflicts import MergeConflicts
+from omnigraph.merge.lifting import Lifting
 from omnigraph.merge.plan import MergeOptions, MergePlan, TablePlan, changed_ids, plan_merge
 from omnigraph.merge.result import MergeResult
 from omnigraph.merge.row_writes import whole_rows
@@ -48,6 +49,7 @@ from omnigraph.storage.tables import (
 )
 from omnigraph.write import ChangeSet, StagedWork
 from omnigraph.write.commit import Prepared, WriteBase, WriteRequest, settle, write, write_base
+from omnigraph.write.evolution import catch_up
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +80,7 @@ def merge(storage: GraphStorage, schema: Callable[[], AcceptedSchema], request: 
     run = _Run(storage, request, storage.manifest.load(request.source))
     if request.dry_run:
         return run.look(write_base(storage, request.target, schema()))
+    run.bring_up_to_date(schema)
     return run.commit(schema)
 
 
@@ -142,7 +145,28 @@ class _Run:
         outcome, found = self._base(base.loaded)
         if found is None:
             return self._result(outcome, base, None, None)
-        return self._result(outcome, base, found, self._plan(found, base))
+        later = self._later(base)
+        return self._result(outcome, base, found, self._plan(found, base, later))
+
+    def bring_up_to_date(self, schema: Callable[[], AcceptedSchema]) -> None:
+        """A target that has an older schema than the source gets the source's first, unless the merge has conflicts."""
+        base = write_base(self._storage, self._request.target, schema())
+        later = self._later(base)
+        if later is None:
+            return
+        result = self.look(base)
+        if result.conflicts_total:
+            ends = (self._request.source, self._request.target)
+            raise MergeConflicts(*ends, result.conflicts, result.conflicts_total, None)
+        if result.outcome != "already_up_to_date":
+            catch_up(self._storage, self._request.target, later, self._request.actor_id)
+
+    def _later(self, base: WriteBase) -> AcceptedSchema | None:
+        """The schema of the source, if it is later than that of the target."""
+        own = schema_of(self._storage, self._snapshot, base.schema)
+        if own.ir_hash == base.schema.ir_hash or not is_later(self._storage, own, base.schema):
+            return None
+        return own
 
     def _prepare(self, base: WriteBase) -> Prepared:
         try:
@@ -174,14 +198,17 @@ class _Run:
             raise NoCommonHistory(self._request.source, self._request.target)
         return outcome, base
 
-    def _plan(self, base: MergeBase, target: WriteBase) -> MergePlan:
+    def _plan(self, base: MergeBase, target: WriteBase, later: AcceptedSchema | None = None) -> MergePlan:
+        schema = later or target.schema
         return plan_merge(
             self._storage,
             self._snapshot,
             snapshot_of(target.loaded),
             base,
-            target.schema.catalog,
+            schema.catalog,
             self._request.options,
+            Lifting(self._storage, schema).lift,
+            rules=later is None,
         )
 
     def _result(

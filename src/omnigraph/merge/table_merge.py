@@ -211,8 +211,8 @@ def look_up(side: TableSide | None, ids: pa.Array) -> pa.Table:
         return pa.table({"id": ids, "_rowid": pa.nulls(len(ids), pa.uint64())})
     columns = [*side.light, "_rowid"]
     wanted = OneOf("id", tuple(ids.to_pylist()))
-    batches = list(side.noted(side.table.scan([*columns, "_rowaddr"], wanted))) if len(ids) else []
-    schema = pa.schema([*(side.table.schema.field(name) for name in side.light), pa.field("_rowid", pa.uint64())])
+    batches = list(side.noted(side.scan([*columns, "_rowaddr"], wanted))) if len(ids) else []
+    schema = pa.schema([*(side.schema.field(name) for name in side.light), pa.field("_rowid", pa.uint64())])
     found = pa.Table.from_batches(batches).select(columns) if batches else schema.empty_table()
     return found.take(pc.index_in(ids, value_set=found["id"].combine_chunks()))
 

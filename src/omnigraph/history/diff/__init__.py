@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from omnigraph.history.diff.row_diff import rows_differ as rows_differ
     from omnigraph.history.diff.row_diff import rows_side_by_side as rows_side_by_side
     from omnigraph.history.diff.row_diff import table_changes as table_changes
+    from omnigraph.history.diff.side import Lift as Lift
     from omnigraph.history.diff.side import TableSide as TableSide
     from omnigraph.history.diff.side import is_blob as is_blob
     from omnigraph.history.diff.snapshot_diff import ComparedTable as ComparedTable
@@ -72,6 +73,7 @@ else:
                 "table_changes",
             ),
             "side": (
+                "Lift",
                 "TableSide",
                 "is_blob",
             ),

@@ -36,7 +36,7 @@ def _names(side: TableSide) -> list[str]:
 def _struct(side: TableSide | None) -> pa.DataType:
     if side is None:
         return pa.struct([])
-    schema = side.table.schema
+    schema = side.schema
     kinds = {name: pa.string() if name in side.blobs else schema.field(name).type for name in _names(side)}
     return pa.struct([pa.field(name, kind) for name, kind in kinds.items()])
 

@@ -18,7 +18,7 @@ from omnigraph.history.diff.cells import Mask
 from omnigraph.history.diff.side import TableSide, heavy_columns_differ, light_columns_differ
 from omnigraph.history.export import SortedRun, sort_by_id
 from omnigraph.model.late_dataclass import dataclass
-from omnigraph.storage.tables import CandidateRows, all_rows, candidate_rows, read_candidates, shared_version
+from omnigraph.storage.tables import CandidateRows, all_rows, candidate_rows, shared_version
 
 RowIds = npt.NDArray[np.uint64]
 
@@ -96,7 +96,7 @@ def _sorted_candidates(
 
 
 def _sorted(side: TableSide, rows: CandidateRows) -> Iterator[pa.RecordBatch]:
-    return sort_by_id(side.noted(read_candidates(side.table, rows, side.light)))
+    return sort_by_id(side.noted(side.candidates(rows, side.light)))
 
 
 def rows_side_by_side(
@@ -155,5 +155,5 @@ def _rows_of(side: TableSide | None, rows: pa.Table | None) -> pa.Table:
         return rows
     fields = [pa.field("id", pa.string())]
     if side is not None:
-        fields = [side.table.schema.field(name) for name in side.light]
+        fields = [side.schema.field(name) for name in side.light]
     return pa.schema([*fields, pa.field("_rowid", pa.uint64())]).empty_table()

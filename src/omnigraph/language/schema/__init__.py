@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from omnigraph.language.schema.project import catalog_from_ir as catalog_from_ir
     from omnigraph.language.schema.resolve import Resolution as Resolution
     from omnigraph.language.schema.resolve import inert_hints as inert_hints
+    from omnigraph.language.schema.resolve import stored_renames as stored_renames
     from omnigraph.language.schema.steps import AddConstraint as AddConstraint
     from omnigraph.language.schema.steps import AddProperty as AddProperty
     from omnigraph.language.schema.steps import AddType as AddType
@@ -91,6 +92,7 @@ else:
             "resolve": (
                 "Resolution",
                 "inert_hints",
+                "stored_renames",
             ),
             "steps": (
                 "AddConstraint",

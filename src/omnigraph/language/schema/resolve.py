@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from omnigraph.language.diagnostics import Diagnostic, SourceText, did_you_mean
-from omnigraph.language.schema.catalog import Annotation
+from omnigraph.language.schema.catalog import Annotation, Catalog
 from omnigraph.language.schema.compile import CompiledSchema
 from omnigraph.language.schema.ir import InterfaceIR, NodeIR, SchemaIR, TypeIR
 from omnigraph.language.schema.parser import parse_schema
@@ -44,6 +44,11 @@ def resolve(accepted: SchemaIR, desired: CompiledSchema, report: Report) -> Reso
     for kind in KINDS:
         resolver.resolve_types(kind)
     return Resolution(resolver.types, resolver.properties)
+
+
+def stored_renames(before: SchemaIR, after: SchemaIR) -> Resolution:
+    """The same for two schemas that were both accepted, by the hints that the later one keeps; stale ones do nothing."""
+    return resolve(before, CompiledSchema("", after, "", Catalog()), Report(SourceText("")))
 
 
 class _Resolver:

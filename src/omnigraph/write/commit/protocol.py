@@ -25,7 +25,7 @@ from omnigraph.model.errors import Json, OmniGraphError, ReadSetChanged, SchemaA
 from omnigraph.model.identifiers import MAIN, SCHEMA_APPLY_LOCK, TableKey, new_ulid
 from omnigraph.storage import MANIFEST, GraphStorage, InjectedFault, Point, reach
 from omnigraph.storage.leases import HeldLeases
-from omnigraph.storage.manifest import CommitIdentity, PublishPlan, TablePin, TableVersion, VersionIs, publish
+from omnigraph.storage.manifest import CommitIdentity, HeadIs, PublishPlan, TablePin, TableVersion, VersionIs, publish
 from omnigraph.storage.tables import StagedEffect
 from omnigraph.write.changes import StagedWork, TableChange
 from omnigraph.write.commit.branch_queue import window
@@ -36,7 +36,7 @@ from omnigraph.write.commit.own_failure import Intended, moved_on, resolve_own
 from omnigraph.write.commit.preconditions import check_if_commit
 from omnigraph.write.commit.publish_ahead import publish_ahead
 from omnigraph.write.commit.request import Prepared, Receipt, WriteBase, WriteRequest
-from omnigraph.write.recovery import Sidecar, SidecarPin, delete_sidecar, take_back_late, write_sidecar
+from omnigraph.write.recovery import NO_HEAD, Sidecar, SidecarPin, delete_sidecar, take_back_late, write_sidecar
 
 _log = logging.getLogger("omnigraph.write")
 
@@ -107,7 +107,7 @@ def commit_effects(
     sidecar = _intent(storage, base, request, prepared, effects)
     plan = _plan(base, sidecar)
     ahead = publish_ahead(
-        storage, base.loaded, plan, effects
+        storage, base.loaded, replace(plan, changes=prepared.adopted), effects
     )  # its files, while the sidecar and the tables are written
     if effects:
         write_sidecar(storage.objects, sidecar)  # phase A
@@ -116,7 +116,7 @@ def commit_effects(
     try:
         reach(Point.MUTATION_ARMED)
         versions = _commit_tables(storage, work, fence)  # phase B
-        plan = replace(plan, changes=versions)
+        plan = replace(plan, changes=(*prepared.adopted, *versions))
         if effects and sidecar.writer_kind == "BranchMerge":
             work = replace(work, sidecar=_confirm(storage, sidecar, versions))
             reach(Point.MERGE_CONFIRMED)
@@ -148,7 +148,7 @@ def _intent(
 ) -> Sidecar:
     py: dict[str, Json] = {
         "kind": request.kind,
-        "schema_ir_hash": base.schema.ir_hash,
+        "schema_ir_hash": (prepared.schema or base.schema).ir_hash,
         "idempotency_key": request.idempotency_key,
         "request_digest": request.request_digest,
         "result": dict(prepared.counts) if request.idempotency_key is not None and prepared.counts else None,
@@ -169,7 +169,7 @@ def _intent(
         merge_source_commit_id=request.merged_parent_id,
         tables=tuple(sidecar_pin(storage, effect) for effect in effects),
         identity=identity,
-        head=base.head,
+        head=HeadIs(base.head.identifier, NO_HEAD) if prepared.adopted else base.head,
     )
 
 

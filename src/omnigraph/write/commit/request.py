@@ -10,7 +10,7 @@ from omnigraph.model.errors import Json
 from omnigraph.model.identifiers import TableKey
 from omnigraph.model.late_dataclass import dataclass
 from omnigraph.storage import AcceptedSchema, GraphStorage
-from omnigraph.storage.manifest import GraphCommit, HeadIs, LoadedManifest, TablePin, head_of
+from omnigraph.storage.manifest import Change, GraphCommit, HeadIs, LoadedManifest, TablePin, head_of
 from omnigraph.write.changes import ChangeSet
 
 
@@ -43,6 +43,11 @@ class Prepared:
     changes: ChangeSet
     counts: Mapping[str, Json] = field(default_factory=dict)
     """Kept with an idempotency key, so that a repeat is told the same."""
+    schema: AcceptedSchema | None = None
+    """What the rows follow afterwards, if that is another schema than before."""
+    adopted: tuple[Change, ...] = ()
+    """Rows of the manifest besides those of the tables that move. A write with such rows is never finished by another:
+    until it is published, a death takes it back."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

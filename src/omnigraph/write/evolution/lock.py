@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from omnigraph.model.errors import LeaseTimeout, OmniGraphError, SchemaApplyInProgress
+from omnigraph.model.errors import Json, LeaseTimeout, OmniGraphError, SchemaApplyInProgress
 from omnigraph.model.identifiers import SCHEMA_APPLY_LOCK
 from omnigraph.model.late_dataclass import dataclass
 from omnigraph.storage import MANIFEST, GraphStorage, Point, reach
@@ -49,13 +49,13 @@ class Unlocked:
     found: bool
     owner: LockOwner | None = None
 
-    def to_json(self) -> dict[str, object]:
+    def to_json(self) -> dict[str, Json]:
         """As one document.
 
         >>> graph.unlock_schema().to_json()
         {'found': False, 'owner': None}
         """
-        owner = None if self.owner is None else {"owner": self.owner.owner, "started_at": self.owner.started_at}
+        owner: Json = None if self.owner is None else {"owner": self.owner.owner, "started_at": self.owner.started_at}
         return {"found": self.found, "owner": owner}
 
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from omnigraph.write.recovery.actions import finish_schema_apply as finish_schema_apply
     from omnigraph.write.recovery.collecting import Collected as Collected
     from omnigraph.write.recovery.collecting import collected_members as collected_members
+    from omnigraph.write.recovery.recover import NO_HEAD as NO_HEAD
     from omnigraph.write.recovery.recover import RecoveryRecord as RecoveryRecord
     from omnigraph.write.recovery.recover import is_late as is_late
     from omnigraph.write.recovery.recover import pending as pending
@@ -49,6 +50,7 @@ else:
                 "collected_members",
             ),
             "recover": (
+                "NO_HEAD",
                 "RecoveryRecord",
                 "is_late",
                 "pending",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from omnigraph.history import schema_of, snapshot_of
 from omnigraph.language.schema import Catalog, EdgeType
 from omnigraph.model.errors import (
     FormatStampUnreadable,
@@ -18,7 +19,7 @@ from omnigraph.model.errors import (
     Unreachable,
 )
 from omnigraph.model.identifiers import MAIN, TableKey
-from omnigraph.storage import GraphStorage, accept, from_disk, read_files
+from omnigraph.storage import AcceptedSchema, GraphStorage, accept, from_disk, read_files
 from omnigraph.storage.manifest import LoadedManifest, TablePin
 from omnigraph.write.verify import file_checks as files
 from omnigraph.write.verify import row_checks as rows
@@ -33,23 +34,33 @@ def verify_graph(storage: GraphStorage, *, deep: bool = True) -> VerifyReport:
     storage = from_disk(storage)
     findings: list[Finding] = []
     loaded = _load_branches(storage, findings)
-    catalog = _load_catalog(storage, findings)
+    accepted = _load_schema(storage, findings)
+    catalogs = {} if accepted is None else _catalogs(storage, loaded, accepted)
     pending = files.pending_recoveries(storage)
     findings += pending.findings
     findings += with_unreadable("unreadable", "the graph root", files.check_leftovers(storage))
     for branch, manifest in loaded.items():
         where = f"branch {branch}"
         findings += with_unreadable("manifest_unreadable", where, files.check_manifest(manifest))
-        if catalog is not None:
-            findings += with_unreadable("manifest_unreadable", where, files.check_declared(manifest, catalog))
+        if branch in catalogs:
+            findings += with_unreadable("manifest_unreadable", where, files.check_declared(manifest, catalogs[branch]))
         findings += with_unreadable("drift_unknown", where, files.check_drift(storage, manifest, pending.covered))
         findings += with_unreadable("history_unreadable", where, files.check_history(storage, manifest))
     pins = sorted({pin for manifest in loaded.values() for pin in manifest.state.pins()}, key=_place)
+    declared = {
+        pin: catalogs[branch]
+        for branch, manifest in loaded.items()
+        if branch in catalogs
+        for pin in manifest.state.pins()
+    }
     for pin in pins:
-        findings += with_unreadable("pin_unreadable", files.describe(pin), files.check_pin(storage, pin, catalog))
+        findings += with_unreadable(
+            "pin_unreadable", files.describe(pin), files.check_pin(storage, pin, declared.get(pin))
+        )
     findings += with_unreadable("fork_unreadable", "forks", _check_forks(storage, loaded, deep))
     if deep:
-        findings += _check_contents(storage, loaded, pins, catalog)
+        findings += _check_contents(storage, pins, declared)
+        findings += _check_edges(storage, loaded, catalogs)
     row_total = sum(pin.row_count for pin in pins)
     return VerifyReport(storage.root.uri, deep, len(loaded), len(pins), row_total, in_order(findings))
 
@@ -72,7 +83,14 @@ def _load_branches(storage: GraphStorage, findings: list[Finding]) -> dict[str, 
     return loaded
 
 
-def _load_catalog(storage: GraphStorage, findings: list[Finding]) -> Catalog | None:
+def _catalogs(
+    storage: GraphStorage, loaded: Mapping[str, LoadedManifest], accepted: AcceptedSchema
+) -> dict[str, Catalog]:
+    """What each branch declares: the schema of its head."""
+    return {branch: schema_of(storage, snapshot_of(manifest), accepted).catalog for branch, manifest in loaded.items()}
+
+
+def _load_schema(storage: GraphStorage, findings: list[Finding]) -> AcceptedSchema | None:
     try:
         schema = accept(read_files(storage.objects))
     except Unreachable:
@@ -81,7 +99,7 @@ def _load_catalog(storage: GraphStorage, findings: list[Finding]) -> Catalog | N
         findings.append(Finding("error", "schema_contract", "the schema files", error.sentence()))
         return None
     findings += [Finding("warning", "schema_rules", "_schema.pg", text) for text in schema.warnings]
-    return schema.catalog
+    return schema
 
 
 def _check_forks(storage: GraphStorage, loaded: Mapping[str, LoadedManifest], deep: bool) -> Iterator[Finding]:
@@ -93,7 +111,7 @@ def _check_forks(storage: GraphStorage, loaded: Mapping[str, LoadedManifest], de
 
 
 def _check_contents(
-    storage: GraphStorage, loaded: Mapping[str, LoadedManifest], pins: list[TablePin], catalog: Catalog | None
+    storage: GraphStorage, pins: list[TablePin], declared: Mapping[TablePin, Catalog]
 ) -> Iterator[Finding]:
     """Rows and indexes of each table version once; endpoints once per edge table and the node tables beside it."""
     for pin in pins:
@@ -101,25 +119,26 @@ def _check_contents(
             continue
         where = files.describe(pin)
         table = storage.tables.open(pin)
+        catalog = declared.get(pin)
         entity = catalog.table(pin.table_key) if catalog is not None else None
         if entity is not None:
             yield from with_unreadable("rows_unreadable", where, rows.check_rows(table, entity))
         yield from with_unreadable("index_unreadable", where, rows.check_indexes(table), "warning")
-    if catalog is not None:
-        yield from _check_edges(storage, loaded, catalog)
 
 
-def _check_edges(storage: GraphStorage, loaded: Mapping[str, LoadedManifest], catalog: Catalog) -> Iterator[Finding]:
-    triples = set()
-    for manifest in loaded.values():
+def _check_edges(
+    storage: GraphStorage, loaded: Mapping[str, LoadedManifest], catalogs: Mapping[str, Catalog]
+) -> Iterator[Finding]:
+    triples: dict[tuple[TablePin, ...], EdgeType] = {}
+    for branch, manifest in loaded.items():
         shown = {pin.table_key: pin for pin in manifest.state.pins()}
-        for edge in catalog.edges:
+        for edge in catalogs[branch].edges if branch in catalogs else ():
             keys = (edge.table_key, TableKey("node", edge.from_type), TableKey("node", edge.to_type))
             if all(key in shown for key in keys):
-                triples.add(tuple(shown[key] for key in keys))
+                triples[tuple(shown[key] for key in keys)] = edge
     for triple in sorted(triples, key=lambda triple: [_place(pin) for pin in triple]):
-        edge_type = catalog.table(triple[0].table_key)
-        if isinstance(edge_type, EdgeType) and all(files.readable(storage, pin) for pin in triple):
+        edge_type = triples[triple]
+        if all(files.readable(storage, pin) for pin in triple):
             table, sources, targets = (storage.tables.open(pin) for pin in triple)
             where = files.describe(triple[0])
             yield from with_unreadable(
