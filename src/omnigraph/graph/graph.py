@@ -129,11 +129,14 @@ class Graph(Merging, ChangeFeed, Maintenance, Blobs, Moving, Evolution):
         return graph
 
     def close(self) -> None:
-        """Drops the cached handles. Closing is optional: every write that returned is already durable.
+        """Drops the cached handles and ends background upkeep. Closing is optional: every write that returned is already
+        durable.
 
         >>> graph = og.open("people.omni")
         >>> graph.close()
         """
+        if self._upkeep is not None:
+            self._upkeep.stop()
         self._storage.handles.forget("")
 
     def __enter__(self) -> Self:

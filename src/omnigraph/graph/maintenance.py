@@ -7,17 +7,20 @@ from typing import TYPE_CHECKING
 
 from omnigraph import history
 from omnigraph.graph.handle import Handle
+from omnigraph.model.errors import BadRequest
 
 if TYPE_CHECKING:
     from omnigraph.model.durations import Duration
     from omnigraph.model.progress import ProgressListener
     from omnigraph.write.recovery import RecoveryRecord, Sidecar
-    from omnigraph.write.upkeep import CleanupReport, IndexReport, IndexStatus, OptimizeReport, RepairReport
+    from omnigraph.write.upkeep import CleanupReport, IndexReport, IndexStatus, OptimizeReport, RepairReport, Upkeep
     from omnigraph.write.verify import VerifyReport
 
 
 class Maintenance(Handle):
-    """Indexes, compaction, verification, recovery."""
+    """Indexes, compaction, old versions, verification, recovery."""
+
+    _upkeep: Upkeep | None = None
 
     def indexes(self, branch: str | None = None) -> list[IndexStatus]:
         """Every index that the schema asks for or a table has: the rows that it covers, and why it is not ready.
@@ -65,6 +68,41 @@ class Maintenance(Handle):
 
         self._allow("admin")
         return optimize(self._storage, lambda: self._accepted, self._named(branch), tables=tables, actor_id=self._actor)
+
+    def upkeep(
+        self,
+        *,
+        every: Duration = 1.0,
+        keep_versions: int | None = None,
+        older_than: Duration | None = None,
+        grace: Duration | None = None,
+    ) -> Upkeep:
+        """Starts background upkeep of this handle's branch: a thread that compacts tables and extends indexes when it
+        pays, so that a long-lived process need not call `optimize`.
+
+        It looks `every` so often, rests four times as long as it works, and gives way to writers. Given `keep_versions`
+        or `older_than` it also does a `cleanup` every hour. It ends with `stop`, with a `with` block, when this handle
+        is closed, and at the end of the process.
+
+        >>> with graph.upkeep() as upkeep:
+        ...     upkeep.status.state
+        'resting'
+
+        Raises BadRequest while one runs for this handle already, and OpenedReadOnly.
+        """
+        from omnigraph.model.durations import seconds_of
+        from omnigraph.write.upkeep import Upkeep, UpkeepPlan, policy_of
+
+        self._allow("admin")
+        self._storage.require_writable()
+        if self._upkeep is not None and self._upkeep.is_running:
+            raise BadRequest("background upkeep of this handle is running already", "stop it first")
+        retention = None
+        if keep_versions is not None or older_than is not None:
+            retention = policy_of(keep_versions, older_than, None, grace)
+        plan = UpkeepPlan(self._branch, max(0.01, seconds_of(every, "every")), retention, self._actor)
+        self._upkeep = Upkeep(self._storage, lambda: self._accepted, plan)
+        return self._upkeep
 
     def cleanup(
         self,

@@ -51,7 +51,9 @@ SMALL = {
     "day_idx": ("day", "BTREE"),
     "number_idx": ("number", "BTREE"),
     "emb_idx": ("emb", "IVF_FLAT"),
+    "title_btree_idx": ("title", "BTREE"),
 }
+"""`title` has one for words, and one for equality as a member of the index over two properties."""
 
 
 def test_names_and_kinds_are_those_that_the_format_knows() -> None:
@@ -66,9 +68,34 @@ def test_indexed_texts_get_an_index_for_parts_of_them_when_a_search_would_be_slo
 
 
 def test_texts_get_an_index_for_equality_when_the_table_is_large() -> None:
-    assert named(LOOKUP_ROWS_MIN) == SMALL | {
-        "title_btree_idx": ("title", "BTREE"),
-        "email_btree_idx": ("email", "BTREE"),
+    assert named(LOOKUP_ROWS_MIN) == SMALL | {"email_btree_idx": ("email", "BTREE")}
+
+
+def test_properties_of_edges_are_indexed_as_those_of_nodes_are() -> None:
+    text = """
+    node A { name: String @key }
+    edge Meets: A -> A {
+        since: Date? @index
+        place: String? @index
+        ticket: I64? @unique
+        seat: String?
+        row: I32?
+        mood: Vector(2)? @index
+        @index(seat, row)
+        @unique(src, dst)
+    }
+    """
+    meets = compile_schema(text, check_pattern=check_pattern).catalog.edge_types["Meets"]
+    assert {spec.name: spec.kind for spec in wanted_indexes(meets, 10)} == {
+        "id_idx": "BTREE",
+        "src_idx": "BTREE",
+        "dst_idx": "BTREE",
+        "since_idx": "BTREE",
+        "place_idx": "INVERTED",
+        "ticket_idx": "BTREE",
+        "mood_idx": "IVF_FLAT",
+        "seat_btree_idx": "BTREE",
+        "row_idx": "BTREE",
     }
 
 

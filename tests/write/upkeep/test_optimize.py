@@ -17,9 +17,10 @@ import pytest
 from omnigraph.graph import Graph
 from omnigraph.model.identifiers import new_ulid
 from omnigraph.query.search import bm25, nearest, text_matches
-from omnigraph.storage import OneOf, compaction
+from omnigraph.storage import OneOf
 from omnigraph.storage.bulk.area import StagingFiles
-from omnigraph.storage.compaction import greatest_fragment
+from omnigraph.storage.compaction import fragment_rewrites as compaction
+from omnigraph.storage.compaction.fragment_rewrites import greatest_fragment
 from omnigraph.storage.failpoints import Point, armed
 from support.graphs.people import INSERT_PERSON, fx, lines, people, person
 from support.graphs.searchable import Documents, forget_columns

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -12,13 +12,20 @@ import pyarrow.compute as pc
 from omnigraph.model.errors import Corrupt
 from omnigraph.storage.indexes.vector_search import known_fault
 from omnigraph.storage.lance import translated
-from omnigraph.storage.predicates import Compare, Contains, Not, OneOf, Predicate, to_sql
+from omnigraph.storage.predicates import Compare, Contains, IsNull, Not, OneOf, Predicate, to_sql
 from omnigraph.storage.tables import IndexInfo, Table
 
+T = TypeVar("T")
 SAMPLE_ROWS = 256
 """So many values, spread over the table, are looked up through an index and by a scan."""
 SEARCHES = 8
 """So many of them are searched for through a text or vector index."""
+
+LOOKUPS_MAX = 100_000
+"""So many rows are looked up one by one through an index for equality."""
+GROUP_ROWS = 2_000
+WORDS, WORDS_OF_ROW, PIECES, VECTORS = 128, 4, 128, 64
+"""So many texts, words of each, pieces and vectors are searched for."""
 
 NGRAM_LENGTH = 3
 """Lance's n-gram index knows pieces of so many letters."""
@@ -68,7 +75,7 @@ def _sample(table: Table, column: str) -> pa.Table:
 
 
 def _probe_lookup(table: Table, column: str, sample: pa.Table) -> str | None:
-    """Single values, and the whole range: the second reads every page of the index."""
+    """Single values, the whole range, which reads every page of the index, and the values of the table in groups."""
     values = as_literals(sample[column])
     lowest = min(values)
     checks: tuple[tuple[str, Predicate], ...] = (
@@ -81,14 +88,40 @@ def _probe_lookup(table: Table, column: str, sample: pa.Table) -> str | None:
         by_index, by_scan = (_row_ids(table, predicate, use_index=use) for use in (True, False))
         if not by_index.equals(by_scan):
             return f"{what} finds {len(by_index)} rows through the index and {len(by_scan)} by a scan"
+    return _probe_every_value(table, column)
+
+
+def _probe_every_value(table: Table, column: str) -> str | None:
+    """Whether each row is found under its value. Beyond so many rows, for some that are spread evenly."""
+    for group in _groups(table, column):
+        values = tuple(dict.fromkeys(as_literals(group[column])))
+        found = _row_ids(table, OneOf(column, values), use_index=True)
+        missed = len(group) - int(pc.sum(pc.is_in(group["_rowid"].combine_chunks(), value_set=found)).as_py() or 0)
+        if missed:
+            return f"{missed} of {len(group)} rows are not found under their own value"
     return None
 
 
+def _groups(table: Table, column: str) -> Iterator[pa.Table]:
+    """Rows that have a value, with their ids, some thousand at a time."""
+    step = max(1, table.count() // LOOKUPS_MAX)
+    seen = 0
+    for batch in table.scan([column, "_rowid"], use_index=False, batch_rows=GROUP_ROWS * step):
+        rows = pa.array(range(-seen % step, batch.num_rows, step), pa.int64())
+        seen += batch.num_rows
+        group = pa.Table.from_batches([batch]).take(rows)
+        group = group.filter(pc.is_valid(group[column]))
+        if group.num_rows:
+            yield group
+
+
 def _probe_substrings(table: Table, column: str, sample: pa.Table) -> str | None:
-    """Parts of sampled texts, and what is not there; shorter ones than the index knows are not asked of it."""
-    parts = [text[len(text) // 3 :][:SUBSTRING_LENGTH] for text in sample[column].to_pylist()]
+    """Pieces of sampled texts, and what is not there; shorter ones than the index knows are not asked of it."""
+    texts = [text for text in sample[column].to_pylist() if len(text) >= NGRAM_LENGTH]
+    parts = [text[len(text) // 3 :][:SUBSTRING_LENGTH] for text in texts]
+    pieces = [text[place : place + NGRAM_LENGTH] for text in texts for place in range(len(text) - NGRAM_LENGTH + 1)]
     chosen = [part for part in dict.fromkeys(parts) if len(part) >= NGRAM_LENGTH][:SEARCHES]
-    for part in [*chosen, "\x01\x02\x03"]:
+    for part in [*chosen, *_spread(list(dict.fromkeys(pieces)), PIECES), "\x01\x02\x03"]:
         by_index, by_scan = (_row_ids(table, Contains(column, part), use_index=use) for use in (True, False))
         if not by_index.equals(by_scan):
             return f"'{part}' is in {len(by_index)} texts through the index and in {len(by_scan)} by a scan"
@@ -114,27 +147,42 @@ def as_literals(column: pa.ChunkedArray) -> list[Any]:
 
 
 def _probe_text(table: Table, column: str, sample: pa.Table) -> str | None:
-    """A row must be found by a long word of its own text."""
-    for row in _spread(sample.to_pylist(), SEARCHES):
-        found = _WORD.search(row[column])
-        word = found.group() if found else "x"  # a search for anything shows whether the index can be read
-        hit = _finds(table, row["id"], full_text_query={"query": word, "columns": [column]})
-        if found and not hit:
-            return f"the row '{row['id']}' is not found by its own word '{word}'"
+    """A row must be found by the words of its own text; a word of many rows is asked for once."""
+    asked: set[str] = set()
+    for row in _spread(sample.to_pylist(), WORDS):
+        words = [word for word in _WORD.findall(row[column]) if word.lower() not in asked] or ([] if asked else ["x"])
+        for word in words[:WORDS_OF_ROW]:  # a search for anything shows whether the index can be read
+            asked.add(word.lower())
+            hit = _finds(table, row["id"], full_text_query={"query": word, "columns": [column]})
+            if word in row[column] and word != "x" and not hit:
+                return f"the row '{row['id']}' is not found by its own word '{word}'"
     return None
 
 
 def _probe_vector(table: Table, column: str, sample: pa.Table, kind: str) -> str | None:
-    """The nearest row of a stored vector is at distance zero, up to rounding; a quantised index only has to answer."""
+    """The nearest row of a stored vector is at distance zero, up to rounding; a quantised index only has to answer.
+    Asked for as many as there are, an exact index finds every row that has a vector."""
     exact = kind == "IVF_FLAT"
-    for row in _spread(sample.to_pylist(), SEARCHES):
-        with translated(table.uri):
-            nearest = {"column": column, "q": pa.array(row[column], pa.float32()), "k": 1, "use_index": True}
-            found = table.handle.scanner(columns=["id", "_distance"], nearest=nearest).to_table()
+    for row in _spread(sample.to_pylist(), VECTORS):
+        found = _nearest(table, column, row[column], 1)
         scale = sum(number * number for number in row[column]) or 1.0
         if found.num_rows == 0 or (exact and abs(found["_distance"][0].as_py()) > 1e-3 * scale):
             return f"the row '{row['id']}' is not found by its own vector"
+    if exact and table.count() <= LOOKUPS_MAX:
+        stored = table.count(Not(IsNull(column)), fall_back=False)
+        reached = len(set(_nearest(table, column, sample[column][0].as_py(), table.count())["_rowid"].to_pylist()))
+        if reached != stored:
+            return f"{reached} rows are reached through the index, and {stored} have a vector"
     return None
+
+
+def _nearest(table: Table, column: str, vector: Sequence[float], count: int) -> pa.Table:
+    with translated(table.uri):
+        nearest = {"column": column, "q": pa.array(vector, pa.float32()), "k": count, "use_index": True}
+        found: pa.Table = table.handle.scanner(
+            columns=["id", "_distance"], nearest=nearest, with_row_id=True
+        ).to_table()
+        return found
 
 
 def _finds(table: Table, entity_id: str, **search: Any) -> bool:
@@ -144,5 +192,5 @@ def _finds(table: Table, entity_id: str, **search: Any) -> bool:
         return bool(scanner.to_table().num_rows)
 
 
-def _spread(rows: Sequence[dict[str, Any]], count: int) -> Sequence[dict[str, Any]]:
+def _spread(rows: Sequence[T], count: int) -> Sequence[T]:
     return rows[:: max(1, len(rows) // count)][:count]

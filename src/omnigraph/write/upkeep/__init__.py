@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 from omnigraph.model.late_names import late_names
 
 if TYPE_CHECKING:
+    from omnigraph.write.upkeep.background import Upkeep as Upkeep
+    from omnigraph.write.upkeep.background import UpkeepPlan as UpkeepPlan
+    from omnigraph.write.upkeep.background import UpkeepStatus as UpkeepStatus
     from omnigraph.write.upkeep.claims import BranchUnreadable as BranchUnreadable
     from omnigraph.write.upkeep.cleanup_report import CleanedTable as CleanedTable
     from omnigraph.write.upkeep.cleanup_report import CleanupReport as CleanupReport
@@ -27,6 +30,11 @@ else:
     __getattr__, __dir__ = late_names(
         __name__,
         {
+            "background": (
+                "Upkeep",
+                "UpkeepPlan",
+                "UpkeepStatus",
+            ),
             "claims": ("BranchUnreadable",),
             "cleanup_report": (
                 "CleanedTable",

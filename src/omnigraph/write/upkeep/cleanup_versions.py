@@ -191,30 +191,31 @@ class _Cleanup:
     # --- versions -----------------------------------------------------------------------------------------
 
     def _clean(self, claims: GraphClaims, location: str, lineage: str | None) -> GraphClaims:
-        """One lineage; the claims as they were seen last."""
-        with self._storage.leases.hold(graph=True) as lease:
-            for _ in range(LOOKS_MAX):
-                removal = self._removal(claims, location, lineage)
-                if not removal.versions:
-                    return claims
-                condemned = self._storage.condemned.add(removal)
-                reach(Point.CLEANUP_CONDEMNED)
-                if names_now(self._storage) == claims.names:
-                    break
+        """One lineage; the claims as they were seen last. Finding out what goes takes longest, and holds nothing."""
+        for _ in range(LOOKS_MAX):
+            removal = self._removal(claims, location, lineage)
+            if not removal.versions:
+                return claims
+            condemned = self._removed(removal, claims)
+            if condemned is not None:
+                self._storage.old_versions.remove_files(removal)  # nobody can name these any more: no lease is needed
                 self._storage.condemned.forget(condemned)
-                claims = self._look()
-            else:
-                raise Internal("branches and tags are made faster than old versions can be looked at")
+                self._count(claims, location).add(removal)
+                return claims
+            claims = self._look()
+        raise Internal("branches and tags are made faster than old versions can be looked at")
+
+    def _removed(self, removal: Removal, claims: GraphClaims) -> Condemned | None:
+        """Removes the versions; None, and nothing is removed, when somebody made a branch or a tag meanwhile."""
+        with self._storage.leases.hold(graph=True) as lease:
+            condemned = self._storage.condemned.add(removal)
+            reach(Point.CLEANUP_CONDEMNED)
+            if names_now(self._storage) != claims.names:
+                self._storage.condemned.forget(condemned)
+                return None
             reach(Point.CLEANUP_DECIDED)
             self._storage.old_versions.remove_versions(removal, lease.check)
-        self._finish(condemned)
-        self._count(claims, location).add(removal)
-        return claims
-
-    def _finish(self, condemned: Condemned) -> None:
-        """The versions are gone. What they named needs no lease."""
-        self._storage.old_versions.remove_files(condemned.removal)
-        self._storage.condemned.forget(condemned)
+        return condemned
 
     def _finish_dead(self, claims: GraphClaims, lease: HeldLeases) -> None:
         """What a cleanup that died had written down. If any of it is needed after all, it stays as it is: files that

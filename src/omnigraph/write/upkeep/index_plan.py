@@ -5,7 +5,7 @@ An index is found by its column and kind, never by its name. Nothing here is nee
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -47,24 +47,36 @@ class IndexWork:
 def wanted_indexes(
     entity: NodeType | EdgeType, rows: int, substring_rows_min: int = SUBSTRING_ROWS_MIN
 ) -> tuple[IndexSpec, ...]:
-    """What the declaration of a type asks for. Lists, blobs, edge properties and several columns at once get none."""
-    if isinstance(entity, EdgeType):
-        return tuple(IndexSpec(column, "BTREE", f"{column}_idx") for column in ("id", "src", "dst"))
-    wanted = {("id", "BTREE"): IndexSpec("id", "BTREE", "id_idx")}
-    for columns in (*entity.indices, *([entity.key] if entity.key is not None else [])):
-        if len(columns) == 1:
-            spec = _for_search(columns[0], entity.by_name[columns[0]].type, rows)
-            if spec is not None:
-                wanted.setdefault((spec.column, spec.kind), spec)
-    for columns in (*entity.indices, *entity.unique):
-        if len(columns) == 1 and columns != entity.key:
-            spec = _for_equality(columns[0], entity.by_name[columns[0]].type, rows)
-            if spec is not None:
-                wanted.setdefault((spec.column, spec.kind), spec)
-    for columns in entity.indices if rows >= substring_rows_min else ():
-        if len(columns) == 1 and columns != entity.key and _is_text(entity.by_name[columns[0]].type):
-            wanted[columns[0], "NGRAM"] = IndexSpec(columns[0], "NGRAM", f"{columns[0]}_ngram_idx")
+    """What the declaration of a type asks for. Lists and blobs get none.
+
+    An index over several properties is one for equality and ranges on each of them: a filter over all of them goes
+    through each, and takes what every one of them finds.
+    """
+    own = ("id", "src", "dst") if isinstance(entity, EdgeType) else ("id",)
+    wanted = {(column, "BTREE"): IndexSpec(column, "BTREE", f"{column}_idx") for column in own}
+    key = entity.key if isinstance(entity, NodeType) else None
+    for spec in _declared(entity, key, rows, substring_rows_min):
+        if spec is not None:
+            wanted.setdefault((spec.column, spec.kind), spec)
     return tuple(wanted.values())
+
+
+def _declared(
+    entity: NodeType | EdgeType, key: tuple[str, ...] | None, rows: int, substring_rows_min: int
+) -> Iterator[IndexSpec | None]:
+    kinds = {name: prop.type for name, prop in entity.by_name.items()}
+    single = [columns[0] for columns in entity.indices if len(columns) == 1 and columns[0] in kinds]
+    for column in (*single, *(key if key is not None and len(key) == 1 else ())):
+        yield _for_search(column, kinds[column], rows)
+    for columns in (*entity.indices, *entity.unique):
+        if len(columns) == 1 and columns != key and columns[0] in kinds:
+            yield _for_equality(columns[0], kinds[columns[0]], rows)
+    for column in dict.fromkeys(column for columns in entity.indices if len(columns) > 1 for column in columns):
+        if column in kinds:  # the ends of an edge have theirs anyway
+            yield _for_equality(column, kinds[column], max(rows, LOOKUP_ROWS_MIN))
+    for column in single if rows >= substring_rows_min else ():
+        if (column,) != key and _is_text(kinds[column]):
+            yield IndexSpec(column, "NGRAM", f"{column}_ngram_idx")
 
 
 def _is_text(kind: PropType) -> bool:

@@ -14,14 +14,16 @@ from dataclasses import field
 from omnigraph.model.errors import Conflict, TypeNotFound
 from omnigraph.model.identifiers import MAIN, TableKey
 from omnigraph.model.late_dataclass import dataclass
-from omnigraph.storage import (
-    AcceptedSchema,
+from omnigraph.storage import AcceptedSchema, GraphStorage
+from omnigraph.storage.compaction import (
     Compacted,
-    GraphStorage,
+    CompactionTarget,
     compact,
+    gentle_target,
     is_worth_compacting,
     stage_compaction,
     still_compacts,
+    whole_target,
 )
 from omnigraph.storage.manifest import GraphCommit, TablePin
 from omnigraph.storage.tables import StagedEffect
@@ -91,8 +93,37 @@ def optimize(
 ) -> OptimizeReport:
     """Compacts the tables that the branch owns, then extends and repairs their indexes."""
     only = None if tables is None else [TableKey.parse(key) for key in tables]
+    compaction, commit, conflict = _compacted(storage, schema, branch, only, actor_id, gently=False)
+    indexes = ensure_indices(storage, schema, branch, tables=tables, actor_id=actor_id)
+    manifest = compact_manifest(storage, branch)
+    done = compaction.done if commit is not None else {}
+    shown = [_shown(key, compaction, done, indexes) for key in sorted(compaction.asked)]
+    return OptimizeReport(commit, tuple(done[key] for key in sorted(done)), indexes, conflict, (*shown, manifest))
+
+
+def compact_gently(
+    storage: GraphStorage,
+    schema: Callable[[], AcceptedSchema],
+    branch: str,
+    tables: Sequence[TableKey],
+    actor_id: str | None = None,
+) -> tuple[GraphCommit | None, str | None]:
+    """The compaction alone, of the smallest fragments of some tables: the commit, and what stood against it."""
+    _, commit, conflict = _compacted(storage, schema, branch, list(tables), actor_id, gently=True)
+    return commit, conflict
+
+
+def _compacted(
+    storage: GraphStorage,
+    schema: Callable[[], AcceptedSchema],
+    branch: str,
+    only: list[TableKey] | None,
+    actor_id: str | None,
+    *,
+    gently: bool,
+) -> tuple[_Compaction, GraphCommit | None, str | None]:
     with UpkeepArea(storage) as area:
-        compaction = _Compaction(area, only)
+        compaction = _Compaction(area, only, gentle_target if gently else whole_target)
         commit, conflict = publish_upkeep(
             area,
             schema,
@@ -102,11 +133,7 @@ def optimize(
             prepare=compaction.prepare,
             actor_id=actor_id,
         )
-    indexes = ensure_indices(storage, schema, branch, tables=tables, actor_id=actor_id)
-    manifest = compact_manifest(storage, branch)
-    done = compaction.done if commit is not None else {}
-    shown = [_shown(key, compaction, done, indexes) for key in sorted(compaction.asked)]
-    return OptimizeReport(commit, tuple(done[key] for key in sorted(done)), indexes, conflict, (*shown, manifest))
+    return compaction, commit, conflict
 
 
 def compact_manifest(storage: GraphStorage, branch: str) -> OptimizedTable:
@@ -145,6 +172,7 @@ def _shown(
 class _Compaction:
     site: UpkeepArea
     only: list[TableKey] | None
+    target: CompactionTarget
     done: dict[TableKey, CompactedTable] = field(default_factory=dict)
     asked: tuple[TableKey, ...] = ()
     drifted: dict[TableKey, tuple[int, int]] = field(default_factory=dict)
@@ -177,9 +205,9 @@ class _Compaction:
         table = self.site.storage.tables.open(pin)
         written = self._written.get(pin.table_key)
         if written is None or not still_compacts(written, table):
-            if not is_worth_compacting(table):
+            if not is_worth_compacting(table, self.target):
                 return None
-            written = self._written[pin.table_key] = compact(table, self.site.area.files)
+            written = self._written[pin.table_key] = compact(table, self.site.area.files, self.target)
         counts = CompactedTable(str(pin.table_key), written.fragments_removed, written.fragments_added)
         self.done[pin.table_key] = counts
         return self.site.staged(stage_compaction(self.site.area, table, written))
