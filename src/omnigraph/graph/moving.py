@@ -47,7 +47,8 @@ class Moving(Versions):
         from omnigraph.history.export import export_lines, with_manifest
 
         snapshot = self._exported(branch, at)
-        lines = export_lines(self._storage, snapshot, self._accepted.catalog, types=types, dates=dates)
+        catalog = history.schema_of(self._storage, snapshot, self._accepted).catalog
+        lines = export_lines(self._storage, snapshot, catalog, types=types, dates=dates)
         return with_manifest(lines, snapshot) if manifest else lines
 
     def export_to(
@@ -75,10 +76,11 @@ class Moving(Versions):
         """
         from omnigraph.pipeline.export import export_to
 
+        snapshot = self._exported(branch, at)
         return export_to(
             self._storage,
-            self._accepted,
-            self._exported(branch, at),
+            history.schema_of(self._storage, snapshot, self._accepted),
+            snapshot,
             str(path),
             format=format,
             types=types,

@@ -11,6 +11,7 @@ from omnigraph.model.late_dataclass import dataclass
 
 if TYPE_CHECKING:
     from omnigraph.graph.graph import Graph
+    from omnigraph.history import Blob
     from omnigraph.query import Cancellation, Explanation, QueryLimits, QueryResult
     from omnigraph.query.plan import Mode
 
@@ -114,12 +115,17 @@ class PinnedGraph:
 
         Raises UnknownType, and HistoricalVersionReclaimed if the files of the commit were removed.
         """
-        from omnigraph.history import snapshot_at
-        from omnigraph.history.export import export_lines
+        return self.graph.export(at=self.commit_id, types=types, dates=dates)
 
-        storage = self.graph._storage
-        snapshot = snapshot_at(storage, self.graph._readable(self.commit_id, "export").commit)
-        return export_lines(storage, snapshot, self.graph._accepted.catalog, types=types, dates=dates)
+    def blob(self, type: str, id: str, property: str) -> Blob:  # noqa: A002 - as `Graph.blob` has them
+        """One Blob value of the commit, as `Graph.blob` finds it.
+
+        >>> library.at(library.snapshot().commit_id).blob("Book", "b1", "cover").size
+        11
+
+        Raises what `Graph.blob` raises.
+        """
+        return self.graph.blob(type, id, property, at=self.commit_id)
 
 
 def _without_a_snapshot(named: dict[str, Any]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from omnigraph.model.errors import Conflict, LeaseTimeout, OmniGraphError
+from omnigraph.model.errors import Conflict, InitializationIndeterminate, LeaseTimeout, OmniGraphError
 from omnigraph.model.identifiers import new_ulid
 from omnigraph.model.late_dataclass import dataclass
 from omnigraph.storage import layout
@@ -39,6 +39,8 @@ class ClaimedTarget:
 
     storage: GraphStorage
     lease: Lease
+    may_be_graph: bool = False
+    """From the moment that the last schema file is written, whether or not we were told."""
 
     def check(self) -> None:
         """Raises when another process has taken the target over."""
@@ -49,10 +51,14 @@ class ClaimedTarget:
         self.check()
         reach(Point.CLONE_COPIED)
         for name in reversed(layout.SCHEMA_FILES):  # `_schema.pg` last: without it nothing takes it for a graph
+            self.may_be_graph = name == layout.SCHEMA_SOURCE
             if self.storage.objects.write_if_absent(name, contract[name]) is None:
                 raise CloneTargetExists(self.storage.root.uri, "another graph was made there meanwhile")
             reach(Point.CLONE_FILE_WRITTEN)
-        self.storage.objects.delete(layout.CLONE_MARK)
+        try:
+            self.storage.objects.delete(layout.CLONE_MARK)
+        except OmniGraphError as error:  # beside `_schema.pg` it means nothing
+            _log.warning("the mark of a finished clone stays at %s: %s", self.storage.root.uri, error.sentence())
 
     def clear(self) -> None:
         """Removes everything but the mark and the lock."""
@@ -85,8 +91,10 @@ def claimed(target: GraphStorage) -> Iterator[ClaimedTarget]:
             reach(Point.CLONE_CLAIMED)
             claim.clear()
             yield claim
-        except BaseException:
-            _give_up(claim)
+        except BaseException as error:
+            is_clear = _give_up(claim)
+            if claim.may_be_graph and not is_clear and isinstance(error, OmniGraphError):
+                raise InitializationIndeterminate(target.root.uri, error.sentence()) from error
             raise
     finally:
         lease.release()
@@ -97,7 +105,7 @@ def _refuse_used(target: GraphStorage) -> None:
     objects, uri = target.objects, target.root.uri
     if target.root.is_local and os.path.isfile(uri):
         raise CloneTargetExists(uri, "it is a file")
-    if objects.exists(layout.CLONE_MARK):
+    if objects.exists(layout.CLONE_MARK) and not objects.exists(layout.SCHEMA_SOURCE):
         return
     if any(name.endswith(".manifest") for name in objects.list_names(f"{layout.MANIFEST}/_versions")):
         raise CloneTargetExists(uri, "there is a graph")
@@ -133,14 +141,16 @@ def _make_root(target: GraphStorage) -> list[str]:
     return made
 
 
-def _give_up(claim: ClaimedTarget) -> None:
+def _give_up(claim: ClaimedTarget) -> bool:
     """Leaves nothing, if the storage lets us; else what is left has the mark, and the next clone clears it."""
     try:
         claim.check()
         claim.clear()
         claim.storage.objects.delete(layout.CLONE_MARK)
+        return True
     except OmniGraphError as error:
         _log.warning("files of an unfinished clone stay at %s: %s", claim.storage.root.uri, error.sentence())
+        return False
 
 
 def _remove_lock(target: GraphStorage, made: list[str]) -> None:
