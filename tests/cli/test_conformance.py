@@ -189,9 +189,47 @@ CASES = (
                 0,
                 document={"supported": True, "steps.0.kind": "change_property_type"},
             ),
+            Step("schema apply --schema wider.pg lib.omni --json", 0, document={"applied": True}),
         ),
         graph=True,
-        replaced="I32 to I64 is supported; the apply half waits for schema apply",
+        replaced="I32 to I64 is supported",
+    ),
+    Case(
+        79,
+        (
+            Step("schema apply --schema next.pg lib.omni", 0, out=("applied: yes",), err=("schema apply → lib.omni",)),
+            Step("schema apply --schema library.pg lib.omni --json", 0, document={"steps.1.mode": "soft"}),
+            Step("schema apply --schema next.pg lib.omni", 0),
+            Step(
+                "schema apply --schema library.pg lib.omni --allow-data-loss --json",
+                0,
+                document={"uri": "lib.omni", "supported": True, "applied": True, "steps.1.mode": "hard"},
+            ),
+        ),
+        graph=True,
+    ),
+    Case(
+        80,
+        (
+            Step("schema apply --schema next.pg lib.omni", 0),
+            Step("branch create feature --uri lib.omni", 0),
+            Step("schema apply --schema library.pg lib.omni", 1, err=("feature", "merge or delete them first")),
+            Step(
+                "schema apply --schema library.pg lib.omni --json",
+                1,
+                document={"error.code": "schema_blocked_by_branches"},
+            ),
+        ),
+        graph=True,
+        replaced="what adds, relaxes, renames or describes goes with branches; a drop does not",
+    ),
+    Case(
+        81,
+        (
+            Step("schema apply --schema library.pg lib.omni", 0, out=("applied: no", "no schema changes")),
+            Step("schema apply --schema library.pg lib.omni --json", 0, document={"applied": False, "step_count": 0}),
+        ),
+        graph=True,
     ),
     Case(
         89,

@@ -11,15 +11,6 @@ TESTS = Path(__file__).parent.parent
 ROWS = {"W": 40, "B": 23, "C": 45, "M": 76, "T": 5, "D": 6, "F": 18, "O": 23}
 
 LATER = {
-    "C29": "schema apply comes later; the state is that of the graph crash-schema-before, which is recovered",
-    "C32": "schema apply comes later",
-    "C33": "schema apply comes later",
-    "C34": "schema apply comes later; until then a half-promoted schema is refused as schema_contract_drift",
-    "O02": "schema apply comes later",
-    "O16": "schema apply comes later",
-    "O17": "schema apply comes later",
-    "O18": "schema apply comes later",
-    "O19": "schema apply comes later",
     "O21": "export and import come later",
 }
 

@@ -199,6 +199,20 @@ _SEVERAL = """
     insert Knows { from: "Eve", to: "Bob" }
     insert WorksAt { from: "Eve", to: "Initech" }
 """
+NEXT_SCHEMA = """
+node Person { name: String @key  years: I64? @index @rename_from("age")  email: String?  rank: I32 @default(1) }
+node Firm @rename_from("Company") { name: String @key }
+node City { name: String @key }
+edge Knows: Person -> Person { since: Date? }
+edge WorksAt: Person -> Firm
+"""
+
+
+def _apply_schema(graph: Graph | None, _uri: str) -> dict[str, Any]:
+    assert graph is not None
+    return {"commit": graph.apply_schema(NEXT_SCHEMA).commit_id}
+
+
 OPERATIONS = {
     operation.name: operation
     for operation in (
@@ -224,6 +238,7 @@ OPERATIONS = {
         Operation("recover_forward", _open, _interrupted_late, opened=False, settles=True),
         Operation("recover_back", _open, _interrupted_early, opened=False, settles=True),
         Operation("init", _init, exists=False, opened=False, otherwise=_init_by_force),
+        Operation("apply_schema", _apply_schema),
         Operation("load_spark", _load(engine="spark")),
     )
 }
