@@ -28,23 +28,13 @@ async def apply_schema(call: Call) -> Reply:
     return Reply.of(await call.write(allow, len(body.schema_source.encode()), lambda: _apply(call, body)))
 
 
-def _apply(call: Call, body: SchemaApplyRequest) -> SchemaApplyOutput:
-    from omnigraph.language.schema import Catalog
-
-    compiled: Any = compile_schema_text(body.schema_source, None)
-    catalog = Catalog.from_ir(compiled) if hasattr(Catalog, "from_ir") else compiled.catalog
-    if broken := broken_by(call.served.stored, catalog):
+def _apply(call: Call, body: SchemaApplyRequest) -> dict[str, Any]:
+    """Stored queries are checked against the new schema before anything changes."""
+    if broken := broken_by(call.served.stored, compile_schema_text(body.schema_source).catalog):
         raise BadRequest(f"schema check: the new schema breaks stored queries: {'; '.join(broken)}")
-    result: Any = call.graph.apply_schema(body.schema_source, allow_data_loss=body.allow_data_loss)
-    document = result.to_json()
-    return SchemaApplyOutput(
-        uri=call.graph.uri,
-        supported=True,
-        applied=bool(document["applied"]),
-        step_count=len(document["steps"]),
-        graph_manifest_version=call.served.bare.snapshot().version,
-        steps=document["steps"],
-    )
+    receipt = call.graph.apply_schema(body.schema_source, allow_data_loss=body.allow_data_loss)
+    call.note_commit(receipt.commit_id)
+    return {"uri": call.graph.uri, **receipt.to_json()}
 
 
 OPERATIONS = (
