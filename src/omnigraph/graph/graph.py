@@ -22,7 +22,7 @@ from omnigraph.graph.maintenance import Maintenance
 from omnigraph.graph.merging import Merging
 from omnigraph.graph.moving import Moving
 from omnigraph.graph.schema_text import compile_schema_text
-from omnigraph.model.errors import Corrupt, GraphNotFound, RecoveryRequired, SchemaContractMissing
+from omnigraph.model.errors import Corrupt, GraphNotFound, SchemaContractMissing
 from omnigraph.model.identifiers import MAIN, normalize_branch
 from omnigraph.storage import (
     STAGING,
@@ -469,25 +469,13 @@ class Graph(Merging, ChangeFeed, Maintenance, Blobs, Moving, Evolution):
         for text in schema.warnings:
             warnings.warn(f"{self.uri}: {text}", stacklevel=3)
         if main.state.head is not None and main.state.head.py.get("schema_ir_hash") not in (None, schema.ir_hash):
-            self._refuse_half_done()
+            # The files of a change that is published are not in place yet; its schema is kept by the commit's hash.
             schema = history.schema_of(self._storage, history.snapshot_of(main), schema)
         declared = {str(entity.table_key) for entity in schema.catalog.entities}
         live = {str(pin.table_key) for pin in main.state.pins()}
         if declared != live:
             differing = ", ".join(sorted(declared ^ live))
             raise Corrupt(self.uri, f"the accepted schema and the manifest disagree about: {differing}")
-
-
-    def _refuse_half_done(self) -> None:
-        """A schema that is published and whose files are not in place: whoever may not finish that may not open it."""
-        if not self._storage.read_only:
-            return  # it is another process that is busy with it
-        from omnigraph.write.recovery import pending
-
-        for sidecar in pending(self._storage):
-            if sidecar.is_schema_apply:
-                reason = "a schema change is published and its files are not in place; open the graph for writing first"
-                raise RecoveryRequired(sidecar.operation_id, reason)
 
 
 def _bases(given: Sequence[str]) -> BlobBases | None:

@@ -50,7 +50,8 @@ def make_table(
         if above < 1 and not rows:
             return version_row(storage, str(key), location, None, 1)
     if rows and area is not None:
-        area.move([(each.folder, each.paths) for each in rows], location)
+        with translated(storage.root.join(location)):
+            area.move([(each.folder, each.paths) for each in rows], location)
     fragments = [FragmentMetadata.from_json(each.metadata) for each in rows]
     for _ in range(RAISES_MAX):
         version = _replace(storage, location, schema, fragments, commit_id)

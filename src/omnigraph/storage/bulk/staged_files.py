@@ -94,7 +94,8 @@ def stage_bulk(
         ids = _field_ids(table, schema) if kind == "append" else None
         taken = [FragmentMetadata.from_json(_renumbered(each.metadata, ids)) for each in fragments]
     if fragments:
-        area.move([(each.folder, each.paths) for each in fragments], table.pin.path)
+        with translated(table.uri):
+            area.move([(each.folder, each.paths) for each in fragments], table.pin.path)
     if kind == "append":
         return staged_effect("append", table, Transaction(table.version, LanceOperation.Append(taken)))
     return staged_effect("overwrite", table, Transaction(table.version, LanceOperation.Overwrite(schema, taken)))

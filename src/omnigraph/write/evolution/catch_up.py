@@ -20,6 +20,7 @@ from omnigraph.storage.manifest import Change, ManifestState, TablePin, TableReg
 from omnigraph.storage.tables import StagedEffect, stage_columns, table_schema
 from omnigraph.write.changes import ChangeSet, StagedWork
 from omnigraph.write.commit import Prepared, WriteBase, WriteRequest, write
+from omnigraph.write.evolution.effects import remove_area
 from omnigraph.write.evolution.lifting import new_columns
 from omnigraph.write.evolution.table_evolutions import FIXED, Filled, TableEvolution
 
@@ -87,7 +88,7 @@ class _CatchUp:
                 return stage_columns(table, target, sources)
             if self.area is None:
                 self.area = self.stack.enter_context(staging_area(self.storage, new_ulid()))
-                self.stack.callback(self.area.remove)
+                self.stack.callback(remove_area, self.area)
             return stage_new_columns(self.area, table, target, sources, new_columns(evolution))
 
         return stage

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import field
 
 from omnigraph.language.schema import EdgeType, NodeType
+from omnigraph.model.errors import OmniGraphError
 from omnigraph.model.identifiers import TableKey, new_ulid
 from omnigraph.model.late_dataclass import dataclass
 from omnigraph.model.progress import ProgressListener
@@ -29,6 +31,7 @@ from omnigraph.write.evolution.stages import after, stage
 from omnigraph.write.evolution.table_evolutions import TableEvolution
 from omnigraph.write.rules import CommittedView, ViolationLog
 
+_log = logging.getLogger("omnigraph.write")
 Pins = Mapping[TableKey, TablePin]
 Tell = Callable[[int], None]
 
@@ -101,13 +104,21 @@ def staged_tables(
         staged = StagedTables()
         if any(_writes_rows(each, past) for each in evolutions):
             staged.area = stack.enter_context(staging_area(storage, new_ulid()))
-            stack.callback(staged.area.remove)
+            stack.callback(remove_area, staged.area)
         with stage(listener, "write", _rows_written(evolutions, pins, past)) as tell:
             done = 0
             for each in evolutions:
                 _stage(storage, staged, each, state, pins, past or {}, after(done, tell))
                 done += _rows_of(each, pins, past)
         yield staged
+
+
+def remove_area(area: StagingArea) -> None:
+    """What the change did is done, or is not: files that cannot be removed now go when the graph is opened again."""
+    try:
+        area.remove()
+    except (OmniGraphError, OSError) as error:
+        _log.warning("staged files stay in %s: %s", area.files.uri(""), error)
 
 
 def _writes_rows(evolution: TableEvolution, past: Pins | None) -> bool:

@@ -114,7 +114,8 @@ def promote(objects: ObjectStore, sidecar: Sidecar) -> None:
         raise RecoveryRequired(
             sidecar.operation_id, "the schema change is published, but its staged files do not agree with each other"
         )
-    archive(objects, schema)
+    if target_hash(sidecar) is None:  # ours is kept before it is published
+        archive(objects, schema)
     for name in SCHEMA_FILES:
         staged = objects.read(staged_name(name))
         if staged is not None:
