@@ -9,12 +9,14 @@ Everything that a program needs is here: `Graph`, and what its methods take and 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from os import PathLike
 
+    from omnigraph.client import AsyncRemoteGraph as AsyncRemoteGraph
+    from omnigraph.client import RemoteGraph as RemoteGraph
     from omnigraph.graph import Graph as Graph
     from omnigraph.graph import PinnedGraph as PinnedGraph
     from omnigraph.graph import verify as verify
@@ -82,6 +84,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "client": ("AsyncRemoteGraph", "RemoteGraph"),
     "graph": ("Graph", "PinnedGraph", "verify"),
     "history": ("PastEntity", "Snapshot", "Tag"),
     "history.diff": ("Diff", "EntityChange"),
@@ -154,6 +157,7 @@ def init(
     )
 
 
+@overload
 def open(  # noqa: A001 — the name people expect: `og.open(...)`
     uri: str | PathLike[str],
     *,
@@ -163,7 +167,20 @@ def open(  # noqa: A001 — the name people expect: `og.open(...)`
     durability: Durability = "full",
     policy: Policy | None = None,
     blob_bases: Sequence[str] = (),
-) -> Graph:
+) -> Graph: ...
+@overload
+def open(uri: str, *, token: str | None, branch: str | None = None, read_only: bool = False) -> RemoteGraph: ...  # noqa: A001
+def open(  # noqa: A001
+    uri: str | PathLike[str],
+    *,
+    branch: str | None = None,
+    read_only: bool = False,
+    actor: str | None = None,
+    durability: Durability = "full",
+    policy: Policy | None = None,
+    blob_bases: Sequence[str] = (),
+    token: str | None = None,
+) -> Graph | RemoteGraph:
     """Opens a graph and returns a handle on `branch` (default: `main`).
 
     Opening for writing first finishes or undoes what a crashed writer left. With `read_only` nothing is ever changed.
@@ -171,15 +188,27 @@ def open(  # noqa: A001 — the name people expect: `og.open(...)`
     the actor before it acts. `blob_bases` are the places that external blobs of a write may lie in,
     `s3://bucket/folder/` or `file:///folder/`; there are none by default.
 
+    A graph on a server is `http://host/graphs/ID`; `token` says who asks, and the handle is a `RemoteGraph` with the
+    same verbs. Without an id the server must have exactly one graph.
+
     >>> graph = og.open("people.omni", actor="ada")
     >>> graph.branch_name
     'main'
 
     Raises GraphNotFound, BranchNotFound, InvalidPolicy, and FormatTooOld or FormatTooNew for a graph of another format
-    version.
+    version; for a server NotAuthenticated, GraphNotNamed and ServerUnreachable.
     """
+    if isinstance(uri, str) and uri.startswith(("http://", "https://")):
+        from omnigraph.client import connect, refuse_options
+
+        refuse_options(actor=actor, policy=policy, blob_bases=tuple(blob_bases) or None)
+        return connect(uri, token=token, branch=branch, read_only=read_only)
     from omnigraph.graph import Graph
 
+    if token is not None:
+        from omnigraph.model.errors import BadRequest
+
+        raise BadRequest("a token is for a graph on a server", "pass actor=… for a graph on disk or S3")
     return Graph.open(
         uri,
         branch=branch,

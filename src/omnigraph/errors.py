@@ -11,6 +11,17 @@ from typing import TYPE_CHECKING
 from omnigraph.model.late_names import late_names
 
 if TYPE_CHECKING:
+    from omnigraph.client import GraphNotNamed as GraphNotNamed
+    from omnigraph.client import InvalidServerAddress as InvalidServerAddress
+    from omnigraph.client import NotAuthenticated as NotAuthenticated
+    from omnigraph.client import NotOverHttp as NotOverHttp
+    from omnigraph.client import ServerFailed as ServerFailed
+    from omnigraph.client import ServerTooOld as ServerTooOld
+    from omnigraph.client import ServerUnreachable as ServerUnreachable
+    from omnigraph.client import TooManyRequests as TooManyRequests
+    from omnigraph.cluster import ClusterNotServable as ClusterNotServable
+    from omnigraph.cluster import GraphNotApplied as GraphNotApplied
+    from omnigraph.cluster import NoSuchPolicy as NoSuchPolicy
     from omnigraph.history import AmbiguousName as AmbiguousName
     from omnigraph.history import BlobIsExternal as BlobIsExternal
     from omnigraph.history import BlobNotFound as BlobNotFound
@@ -114,6 +125,17 @@ else:
     __getattr__, __dir__ = late_names(
         __name__,
         {
+            "client": (
+                "GraphNotNamed",
+                "InvalidServerAddress",
+                "NotAuthenticated",
+                "NotOverHttp",
+                "ServerFailed",
+                "ServerTooOld",
+                "ServerUnreachable",
+                "TooManyRequests",
+            ),
+            "cluster": ("ClusterNotServable", "GraphNotApplied", "NoSuchPolicy"),
             "history": (
                 "AmbiguousName",
                 "BlobIsExternal",

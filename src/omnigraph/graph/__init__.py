@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from omnigraph.model.late_names import late_names
 
 if TYPE_CHECKING:
+    from omnigraph.graph.arguments import json_params as json_params
+    from omnigraph.graph.arguments import moment_text as moment_text
     from omnigraph.graph.data_source_write import DataSourceWrite as DataSourceWrite
     from omnigraph.graph.data_source_write import WriteOptions as WriteOptions
     from omnigraph.graph.graph import Graph as Graph
@@ -32,6 +34,10 @@ else:
     __getattr__, __dir__ = late_names(
         __name__,
         {
+            "arguments": (
+                "json_params",
+                "moment_text",
+            ),
             "data_source_write": (
                 "DataSourceWrite",
                 "WriteOptions",

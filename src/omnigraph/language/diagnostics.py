@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
-from typing import Literal
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal
 
 from omnigraph.model.errors import BadRequest, Json
 from omnigraph.model.late_dataclass import dataclass
@@ -99,6 +99,22 @@ class Diagnostic:
         if self.end is not None:
             out["end_line"], out["end_column"] = self.end.line, self.end.column
         return out
+
+    @classmethod
+    def from_json(cls, facts: Mapping[str, Any]) -> Diagnostic:
+        """What `to_json` wrote; the source line is with whoever has the text."""
+        span = facts.get("span")
+        return cls(
+            severity=facts["severity"],
+            stage=facts["stage"],
+            message=facts["message"],
+            code=facts.get("code"),
+            hint=facts.get("hint"),
+            file=facts.get("file"),
+            span=None if span is None else Span(span["start"], span["end"]),
+            position=Position(facts["line"], facts["column"]) if "line" in facts else None,
+            end=Position(facts["end_line"], facts["end_column"]) if "end_line" in facts else None,
+        )
 
 
 @dataclass(eq=False)
