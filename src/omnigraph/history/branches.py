@@ -1,13 +1,13 @@
 """Branches of the graph: create, list, delete. A branch is a Lance branch of `__manifest`; no table is touched.
 
-Both operations hold the lease of the graph and of every branch they touch. The ref object is the authority: a branch
-exists from the moment its ref does, and is gone from the moment it is not.
+Both operations hold the lease of the graph and of the branch that comes or goes. The ref object is the authority: a
+branch exists from the moment its ref does, and is gone from the moment it is not.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from omnigraph.history.commits import require_kept, snapshot_at
 from omnigraph.history.kept_commits import keep_commits
@@ -33,7 +33,7 @@ from omnigraph.model.identifiers import (
 from omnigraph.model.late_dataclass import dataclass
 from omnigraph.storage import MANIFEST, GraphStorage, Point, reach
 from omnigraph.storage.leases import HeldLeases
-from omnigraph.storage.manifest import HeadIs, LoadedManifest
+from omnigraph.storage.manifest import BranchIdentifier, GraphCommit, HeadIs, LoadedManifest
 
 _log = logging.getLogger("omnigraph.history")
 
@@ -83,13 +83,13 @@ def create_branch_from(storage: GraphStorage, name: str, reference: Reference) -
 def _create(
     storage: GraphStorage, name: str, source: str, read_base: Callable[[], LoadedManifest], *, is_past: bool = False
 ) -> HeadIs:
-    """Cuts a branch from a version of its source, which is read while nobody can delete it.
+    """Cuts a branch from a version of its source. That may be written meanwhile; it cannot be deleted.
 
     What an earlier commit showed may be about to be removed: that is looked at once the branch has its name.
     """
     storage.require_writable()
     name = check_new_branch(name)
-    with storage.leases.hold(source, name, graph=True) as held:
+    with storage.leases.hold(name, graph=True) as held:
         _refuse_taken(storage, name)
         base = read_base()
         storage.manifest.forget(name)
@@ -129,7 +129,7 @@ def delete_branch(
         _refuse_tagged(storage, loaded)
         locations = set(loaded.state.locations.values())
         forked = sorted(location for location in locations if storage.lineages.exists(location, name))
-        _refuse_dependants(storage, name, forked=bool(forked))
+        _refuse_dependants(storage, loaded, forked=bool(forked))
         held.check()
         keep_commits(storage, loaded)  # a merge elsewhere may name one of them
         if not storage.lineages.delete(MANIFEST, name):
@@ -166,16 +166,27 @@ def _refuse_schema_apply(live: list[str]) -> None:
         raise SchemaApplyInProgress("branch control is unavailable while schema apply is in progress")
 
 
-def _refuse_dependants(storage: GraphStorage, name: str, *, forked: bool) -> None:
-    """A branch lives as long as another one was cut from it, or reads a fork of its name."""
-    dependants = {ref.name for ref in storage.manifest.branch_refs() if ref.parent == name}
-    if forked:
+def _refuse_dependants(storage: GraphStorage, loaded: LoadedManifest, *, forked: bool) -> None:
+    """A branch lives as long as another one descends from it: that one reads its commits, and may read its forks."""
+    name, own = loaded.branch, loaded.identifier
+    refs = storage.manifest.branch_refs()
+    dependants = {ref.name for ref in refs if ref.parent == name or _descends(ref.identifier, own)}
+    if forked and any(not commit.py for commit in (*loaded.state.commits.values(), *_commits_of_main(storage))):
+        # Another implementation wrote here: it is not known to us by what ways its branches come to read a fork.
         for other in storage.manifest.branches():
             pins = storage.manifest.load(other).state.pins() if other != name else ()
             if any(pin.lineage == name for pin in pins):
                 dependants.add(other)
     if dependants:
         raise BranchHasDependants(name, tuple(sorted(dependants)))
+
+
+def _descends(identifier: BranchIdentifier, from_one: BranchIdentifier) -> bool:
+    return len(identifier) > len(from_one) and identifier[: len(from_one)] == from_one
+
+
+def _commits_of_main(storage: GraphStorage) -> Iterable[GraphCommit]:
+    return storage.manifest.load(MAIN).state.commits.values()
 
 
 def _delete_fork(storage: GraphStorage, location: str, name: str, held: HeldLeases) -> None:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from omnigraph.history.snapshots import Snapshot, snapshot_of
 from omnigraph.model.errors import BranchNotFound, CommitNotFound, Corrupt, HistoricalVersionReclaimed
-from omnigraph.model.identifiers import MAIN
+from omnigraph.model.identifiers import MAIN, SCHEMA_APPLY_LOCK, ulid_from
 from omnigraph.model.values import parse_datetime
 from omnigraph.storage import GraphStorage
-from omnigraph.storage.manifest import GraphCommit, LoadedManifest, ManifestState, TablePin
+from omnigraph.storage.manifest import BranchRef, GraphCommit, LoadedManifest, ManifestState, TablePin
 
+CLOCKS_APART_S = 600
+"""So far the clocks of two writers may be apart. It decides which branch is looked at first, and nothing else."""
 SEARCH_FORWARD_VERSIONS = 16
 """A commit recorded one version too low (another program compacted meanwhile) is searched for this far ahead."""
 
@@ -21,16 +23,35 @@ def commit_list(storage: GraphStorage, branch: str = MAIN, *, limit: int | None 
 
 
 def find_commit(storage: GraphStorage, commit_id: str, branch: str = MAIN) -> GraphCommit:
-    """A commit by its id: on the given branch first, then on every other."""
-    commit = storage.manifest.load(branch).state.commits.get(commit_id)
-    for name in storage.manifest.branches() if commit is None else ():
-        state = state_if_there(storage, name) if name != branch else None
-        commit = None if state is None else state.commits.get(commit_id)
+    """A commit by its id: on the given branch first, then on main, then on every other."""
+    for name in dict.fromkeys((branch, MAIN)):
+        commit = storage.manifest.load(name).state.commits.get(commit_id)
         if commit is not None:
-            break
-    if commit is None:
-        raise CommitNotFound(commit_id)
-    return commit
+            return commit
+    for ref in _likely_first(storage.manifest.branch_refs(), commit_id):
+        commit = _own_commit_if_there(storage, ref, commit_id) if ref.name not in (branch, SCHEMA_APPLY_LOCK) else None
+        if commit is not None:
+            return commit
+    raise CommitNotFound(commit_id)
+
+
+def _likely_first(refs: Sequence[BranchRef], commit_id: str) -> list[BranchRef]:
+    """The branch of a commit is older than it, and seldom much: of thousands, the first ones are the likely ones."""
+
+    def order(ref: BranchRef) -> tuple[bool, int]:
+        made_later = ulid_from((ref.created_at - CLOCKS_APART_S) * 1000, bytes(10)) > commit_id
+        return made_later, -ref.created_at
+
+    return sorted(refs, key=order)
+
+
+def _own_commit_if_there(storage: GraphStorage, ref: BranchRef, commit_id: str) -> GraphCommit | None:
+    try:
+        return storage.manifest.own_commit(ref, commit_id)
+    except (BranchNotFound, Corrupt):
+        if ref.name in storage.manifest.branches():
+            raise
+        return None  # deleted since it was listed
 
 
 def state_if_there(storage: GraphStorage, branch: str) -> ManifestState | None:

@@ -117,6 +117,7 @@ class _Seen:
 
     image: Image
     written_at: int
+    row_id: int
 
 
 class _RowsGiven:
@@ -178,22 +179,25 @@ class _Log:
                 yield place + 1, now.image, None
             while now is not None:
                 made = min(place, history.place_of(now.written_at))
-                earlier = self._look(history, made - 1, snapshot)
+                earlier = self._look(history, made - 1, snapshot, now.row_id)
                 if earlier is None or earlier.image != now.image:
                     yield made, None if earlier is None else earlier.image, now.image
                 place, now = made - 1, earlier
             if not self._all_lives:
                 return
 
-    def _look(self, history: TableHistory, place: int, snapshot: Snapshot) -> _Seen | None:
+    def _look(self, history: TableHistory, place: int, snapshot: Snapshot, row_id: int | None = None) -> _Seen | None:
+        """The entity at a place. A row that is written again mostly keeps its row id, and need not be searched for."""
         if place < 0:
             return None
         side = TableSide(self._storage, history.pins[place], snapshot)
-        found = side.table.read(["_rowid", WRITTEN_AT], Compare("id", "=", self._id))
+        found = None if row_id is None else side.table.take([row_id], ["id", "_rowid", WRITTEN_AT])
+        if found is None or found["id"].to_pylist() != [self._id]:
+            found = side.table.read(["_rowid", WRITTEN_AT], Compare("id", "=", self._id))
         if not found.num_rows:
             return None
         (image,) = read_images(side, np.asarray(found["_rowid"].to_numpy(), np.uint64)[:1])
-        return _Seen(image, int(found[WRITTEN_AT][0].as_py()))
+        return _Seen(image, int(found[WRITTEN_AT][0].as_py()), int(found["_rowid"][0].as_py()))
 
     def _last_place(self, history: TableHistory, missing: int, snapshot: Snapshot) -> int:
         """The newest place before `missing` that has the entity; -1 when there is none.

@@ -68,4 +68,6 @@ def tag_of(file_name: str) -> str:
 
 
 def decode_name(file_name: str) -> str:
-    return unquote(file_name)
+    """The name that a file is of. Most names have nothing but slashes to decode, and there may be thousands."""
+    name = file_name.replace("%2F", "/")
+    return unquote(file_name) if "%" in name else name

@@ -8,17 +8,29 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
+from typing import TypeVar
 
 from omnigraph.graph import Graph
 from omnigraph.merge import MergeConflicts
-from omnigraph.model.errors import ReadSetChanged
+from omnigraph.model.errors import LeaseTimeout, ReadSetChanged
 
 SCHEMA = "node Person { name: String @key  age: I32? }\nedge Knows: Person -> Person { since: Date? }\n"
 SHARED = "shared"
+T = TypeVar("T")
 
 
 def record(**members: object) -> bytes:
     return json.dumps(members).encode()
+
+
+def patiently(work: Callable[[], T]) -> T:
+    """A lease that others hold for too long is a typed error that changed nothing."""
+    while True:
+        try:
+            return work()
+        except LeaseTimeout:
+            continue
 
 
 def work(graph: Graph, number: int, turn: int) -> str:
@@ -32,10 +44,11 @@ def work(graph: Graph, number: int, turn: int) -> str:
     if turn % 2:
         lines.append(record(type="Person", data={"name": SHARED, "age": age}))
     branch = f"team/{name}"
-    graph.create_branch(branch).load(lines, mode="merge")
+    patiently(lambda: graph.create_branch(branch))
+    patiently(lambda: graph.load(lines, mode="merge", branch=branch))
     while True:
         try:
-            result = graph.merge(branch, delete_branch=turn % 3 == 2)
+            result = patiently(lambda: graph.merge(branch, delete_branch=turn % 3 == 2))
         except ReadSetChanged:
             continue  # somebody else was first: nothing happened, and the next attempt sees their commit
         except MergeConflicts as error:

@@ -7,6 +7,7 @@ cost whether the one that it knows has been replaced.
 
 from __future__ import annotations
 
+import json
 import os
 
 from omnigraph.storage import layout
@@ -20,6 +21,7 @@ Stamp = tuple[int, ...] | str
 _LANCE_END = b"LANC"
 """What every version file of Lance ends with."""
 
+_HINT = "_versions/latest_version_hint.json"
 _NEWEST_LISTED = 1000
 """Names count down, so the newest come first and one page of a listing is enough. What is not on it is unknown."""
 
@@ -45,10 +47,20 @@ class VersionFiles:
     def latest(self, path: str) -> tuple[int | None, Stamp | None]:
         """The newest version and its stamp, in one request; nothing where there is no such request, or no version."""
         if self._root.is_local:
-            return None, None
+            return self._hinted(path)
         listed = self._objects.first_names(f"{path}/_versions", _NEWEST_LISTED)
         versions = {layout.version_of(name): etag for name, etag in listed if name.endswith(".manifest")}
         return max(versions.items(), default=(None, None))
+
+    def _hinted(self, path: str) -> tuple[int | None, Stamp | None]:
+        """From the hint that Lance leaves on a local disk: it may be old, so the files after it are looked for."""
+        try:
+            with open(self._root.join(f"{path}/{_HINT}"), "rb") as file:
+                hinted = int(json.load(file)["version"])
+        except (OSError, ValueError, KeyError, TypeError):
+            return None, None
+        newest = self.newest(path, hinted, None)
+        return (None, None) if newest is None else (newest, self.stamp(path, newest))
 
     def newest(self, path: str, version: int, stamp: Stamp | None) -> int | None:
         """The newest version of a lineage of which we know this one; None when that is not the same file any more.

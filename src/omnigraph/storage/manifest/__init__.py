@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from omnigraph.storage.manifest.rows import TableTombstone as TableTombstone
     from omnigraph.storage.manifest.rows import TableVersion as TableVersion
     from omnigraph.storage.manifest.rows import encode as encode
+    from omnigraph.storage.manifest.state import BranchIdentifier as BranchIdentifier
     from omnigraph.storage.manifest.state import Incarnation as Incarnation
     from omnigraph.storage.manifest.state import ManifestState as ManifestState
     from omnigraph.storage.manifest.state import TablePin as TablePin
@@ -61,6 +62,7 @@ else:
                 "encode",
             ),
             "state": (
+                "BranchIdentifier",
                 "Incarnation",
                 "ManifestState",
                 "TablePin",

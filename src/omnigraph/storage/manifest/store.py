@@ -59,7 +59,7 @@ from omnigraph.storage.manifest.row_writes import (
     stage_swap,
     swap_head,
 )
-from omnigraph.storage.manifest.rows import READ_COLUMNS, STAMP_KEY, ManifestRow, decode
+from omnigraph.storage.manifest.rows import READ_COLUMNS, STAMP_KEY, GraphCommit, ManifestRow, decode
 from omnigraph.storage.manifest.state import BranchIdentifier, Incarnation, ManifestState, fold_rows
 from omnigraph.storage.objects import ObjectStore
 from omnigraph.storage.root import Root
@@ -224,6 +224,18 @@ class ManifestStore:
             if len(refs) == len(branches):  # else one was deleted between the list and the read
                 return [_parse_ref(branch, data) for branch, data in refs if data.strip()]
         raise Corrupt(f"{layout.MANIFEST}/_refs/branches", "refs vanish faster than they can be listed")
+
+    def own_commit(self, ref: BranchRef, commit_id: str) -> GraphCommit | None:
+        """A commit that was made on this branch itself; what the branch inherited is not read."""
+        with self._lock:
+            warm = self._warm.get(ref.name)
+        if warm is not None and warm.identifier == ref.identifier:
+            return self.load(ref.name).state.commits.get(commit_id)
+        handle, _ = self._open(ref.name, None)
+        own = [fragment for fragment in handle.get_fragments() if fragment.metadata.files[0].base_id is None]
+        with translated(self._root.join(self._path(ref.name))):
+            rows = decode(handle.scanner(columns=READ_COLUMNS, fragments=own).to_table()) if own else ()
+        return next((row for row in rows if isinstance(row, GraphCommit) and row.commit_id == commit_id), None)
 
     def branches(self) -> list[str]:
         """The branches that can be read: main and every named one, sorted. What a power cut left of one is none."""
