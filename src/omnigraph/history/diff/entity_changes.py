@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterable
-from typing import Literal, TypeVar
+from collections.abc import Iterable, Mapping
+from html import escape
+from typing import Any, Literal, TypeVar
 
 from omnigraph.history.diff.images import Image
 from omnigraph.history.diff.row_diff import Op
@@ -39,6 +40,30 @@ class EntityChange:
         names = sorted({*old, *new}, key=str.encode)
         return tuple(name for name in names if (name in old, old.get(name)) != (name in new, new.get(name)))
 
+    def __str__(self) -> str:
+        """`~ node Person Ada: age 36 -> 37`, with days and moments as such."""
+        rows = self._rows()
+        if self.op == "update":
+            told = [f"{name} {old} -> {new}" for name, old, new in rows]
+        else:
+            told = [f"{name} {new if self.op == 'insert' else old}" for name, old, new in rows]
+        return f"{_SIGNS[self.op]} {self.kind} {self.type_name} {self.id}{': ' if told else ''}{', '.join(told)}"
+
+    def _repr_html_(self) -> str:
+        cells = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in self._rows())
+        name = f"<b>{self.op}</b> {self.kind} {escape(self.type_name)} {escape(self.id)}"
+        head = "<tr><th>property</th><th>before</th><th>after</th></tr>"
+        return f"<p>{name}</p><table><thead>{head}</thead><tbody>{cells}</tbody></table>"
+
+    def _rows(self) -> list[tuple[str, str, str]]:
+        """What differs, for people: the property, its value before and after."""
+        old, new = ({} if each is None else each.values() | _ends(each) for each in (self.before, self.after))
+        return [
+            (name, _text(old, name), _text(new, name))
+            for name in sorted({*old, *new}, key=str.encode)
+            if self.op != "update" or (name in old, old.get(name)) != (name in new, new.get(name))
+        ]
+
     def to_json(self) -> dict[str, Json]:
         members: dict[str, Json] = {
             "kind": self.kind,
@@ -50,6 +75,19 @@ class EntityChange:
             if image is not None:
                 members[name] = image.to_json()
         return members
+
+
+_SIGNS: dict[OpName, str] = {"insert": "+", "update": "~", "delete": "-"}
+
+
+def _text(values: Mapping[str, Any], name: str) -> str:
+    """A value for people; null is a word, and what is not there is nothing."""
+    value = values.get(name, "")
+    return "null" if value is None else str(value)
+
+
+def _ends(image: Image) -> dict[str, Json]:
+    return {} if image.endpoints is None else image.endpoints.to_json()
 
 
 @dataclass(frozen=True, slots=True)

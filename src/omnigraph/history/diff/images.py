@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import base64
+import datetime as dt
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import field
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +17,7 @@ from omnigraph.history.diff.side import TableSide
 from omnigraph.model.errors import Json
 from omnigraph.model.late_dataclass import dataclass
 
+DateKind = Literal["date", "datetime"]
 IMAGE_ROWS = 512
 """So many images are made at a time."""
 
@@ -32,10 +35,20 @@ class Endpoints:
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """The properties of one entity by name. Dates are integers and blobs are text, as in an export."""
+    """The properties of one entity by name. Dates are integers and blobs are text, as in an export; `values` has dates.
+
+    >>> Image({"born": 13148, "name": "Ada"}, dates={"born": "date"}).values()
+    {'born': datetime.date(2005, 12, 31), 'name': 'Ada'}
+    """
 
     properties: Mapping[str, Json]
     endpoints: Endpoints | None = None
+    dates: Mapping[str, DateKind] = field(default_factory=dict, compare=False, repr=False, hash=False)
+    """The properties that are days or moments."""
+
+    def values(self) -> dict[str, Any]:
+        """The properties with days and moments as such, for people."""
+        return {name: _dated(value, self.dates.get(name)) for name, value in self.properties.items()}
 
     def to_json(self) -> dict[str, Json]:
         members: dict[str, Json] = {"properties": dict(self.properties)}
@@ -58,10 +71,11 @@ def _images(side: TableSide, row_ids: npt.NDArray[np.uint64]) -> list[Image]:
     columns = [json_column(side, rows, name) for name in side.properties]
     values = zip(*columns, strict=True) if columns else ((),) * rows.num_rows
     properties = [dict(zip(side.properties, row, strict=True)) for row in values]
+    dates = _dates(side)
     if not ends:
-        return [Image(each) for each in properties]
+        return [Image(each, None, dates) for each in properties]
     pairs = zip(rows["src"].to_pylist(), rows["dst"].to_pylist(), strict=True)
-    return [Image(each, Endpoints(*pair)) for each, pair in zip(properties, pairs, strict=True)]
+    return [Image(each, Endpoints(*pair), dates) for each, pair in zip(properties, pairs, strict=True)]
 
 
 def json_column(side: TableSide, rows: pa.Table, name: str) -> list[Json]:
@@ -91,6 +105,31 @@ def _as_stored(column: pa.Array) -> pa.Array:
 
 
 _STORED = {pa.date32(): pa.int32(), pa.date64(): pa.int64()}
+
+
+def _dates(side: TableSide) -> dict[str, DateKind]:
+    """The properties of a table that are days or moments, or lists of them."""
+    found: dict[str, DateKind] = {}
+    for name in side.properties:
+        kind = side.table.schema.field(name).type
+        kind = kind.value_type if pa.types.is_list(kind) else kind
+        if pa.types.is_date32(kind) or pa.types.is_date64(kind):
+            found[name] = "date" if pa.types.is_date32(kind) else "datetime"
+    return found
+
+
+def _dated(value: Any, kind: DateKind | None) -> Any:
+    """A stored number as what it stands for. One that no calendar has stays a number."""
+    if isinstance(value, list):
+        return [_dated(each, kind) for each in value]
+    if kind is None or value is None:
+        return value
+    try:
+        epoch = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+        moment = epoch + (dt.timedelta(days=value) if kind == "date" else dt.timedelta(milliseconds=value))
+    except OverflowError:
+        return value
+    return moment.date() if kind == "date" else moment
 
 
 def _finite(value: float | None) -> Json:
