@@ -124,8 +124,8 @@ def test_tx_D06_a_compaction_is_no_difference_and_no_user_column_is_read_for_it(
     read: list[int] = []
     real = row_changes.read_candidates
     monkeypatch.setattr(
-        "omnigraph.history.diff.row_diff.read_candidates",
-        lambda side, rows, columns: read.append(len(rows)) or real(side, rows, columns),
+        "omnigraph.history.diff.side.read_candidates",
+        lambda table, rows, columns, **options: read.append(len(rows)) or real(table, rows, columns, **options),
     )
     assert told(diff(graph, before, head(graph))) == [("update", "Person", "P3")]
     assert sum(read) == 2, "the row before and the row after"

@@ -26,9 +26,9 @@ from merge.merging import (
 )
 from omnigraph.graph import Graph
 from omnigraph.history import find_commit, snapshot_at
-from omnigraph.history.diff import row_diff
+from omnigraph.history.diff import side
 from omnigraph.merge import MergeConflicts, delete_source
-from omnigraph.model.errors import (
+from omnigraph.model.errors import Conflict, (
     BadRequest,
     BranchNotFound,
     InvalidBranchName,
@@ -312,12 +312,18 @@ def test_tx_M71_blobs_are_merged_byte_by_byte(tmp_path: Path) -> None:
 def test_tx_M72_a_source_that_cannot_be_deleted_leaves_the_merge_as_it_is(graph: Graph) -> None:
     change(graph, 'insert Person { name: "Eve" }', "feature")
     graph.branch("feature").create_branch("child")
-    result = delete_source(graph._storage, merged(graph, "feature"))
+    result = graph.merge("feature", delete_branch=True)
     assert result.branch_deleted is False
     assert "child" in (result.branch_delete_error or "")
     assert "Eve" in people(graph)
     graph.delete_branch("child")
-    assert delete_source(graph._storage, result).branch_deleted is True
+
+    def refuse() -> None:
+        raise Conflict("not allowed")
+
+    refused = delete_source(graph._storage, result, allow=refuse)
+    assert (refused.branch_deleted, refused.branch_delete_error) == (False, "not allowed")
+    assert delete_source(graph._storage, result, allow=lambda: None).branch_deleted is True
 
 
 def test_tx_M73_rows_that_the_merge_does_not_touch_keep_their_version(graph: Graph) -> None:
@@ -435,8 +441,10 @@ def test_a_few_changes_are_merged_into_a_target_that_moved_far_without_comparing
     if compacted:
         graph.optimize()
     read: list[int] = []
-    real = row_diff.read_candidates
-    monkeypatch.setattr(row_diff, "read_candidates", lambda *given: read.append(len(given[1])) or real(*given))
+    real = side.read_candidates
+    monkeypatch.setattr(
+        side, "read_candidates", lambda *given, **options: read.append(len(given[1])) or real(*given, **options)
+    )
     with pytest.raises(MergeConflicts) as caught:
         merged(graph, "feature")
     assert conflicts(caught.value) == [("divergent_update", "Person", "Bob"), ("divergent_insert", "Person", "n00007")]
