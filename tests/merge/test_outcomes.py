@@ -28,9 +28,10 @@ from omnigraph.graph import Graph
 from omnigraph.history import find_commit, snapshot_at
 from omnigraph.history.diff import side
 from omnigraph.merge import MergeConflicts, delete_source
-from omnigraph.model.errors import Conflict, (
+from omnigraph.model.errors import (
     BadRequest,
     BranchNotFound,
+    Conflict,
     InvalidBranchName,
     OpenedReadOnly,
     ReadSetChanged,
