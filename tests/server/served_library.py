@@ -1,4 +1,4 @@
-"""The example of the contract: a cluster with the graphs `library` and `spare`, its tokens, and a server that serves it."""
+"""The example of the contract: a cluster with the graphs `library` and `spare`, and a server that serves it."""
 
 from __future__ import annotations
 

@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from omnigraph.server.openapi import document
+from omnigraph.server.openapi import api_document
 from omnigraph.server.operations import OPERATIONS
 from server.contract import OPERATIONS as CONTRACT_OPERATIONS
 from server.contract import SCHEMAS
 from support.servers.http_server import HttpServer
 
 COMMITTED = Path(__file__).parent.parent.parent / "docs" / "openapi.json"
-DOCUMENT = document(OPERATIONS)
+DOCUMENT = api_document(OPERATIONS)
 
 
 def test_http_17_the_committed_document_is_the_one_that_is_served(library: HttpServer) -> None:
@@ -59,11 +59,8 @@ def schema_of(text: str) -> dict[str, Any]:
 
 
 def contract_schemas() -> list[Any]:
-    found = []
-    for line in SCHEMAS.splitlines():
-        if struct := re.fullmatch(r"(\w+) \{ (.*) \}( closed)?", line):
-            found.append(pytest.param(struct[1], struct[2], struct[3] is not None, id=struct[1]))
-    return found
+    found = [re.fullmatch(r"(\w+) \{ (.*) \}( closed)?", line) for line in SCHEMAS.splitlines()]
+    return [pytest.param(each[1], each[2], each[3] is not None, id=each[1]) for each in found if each]
 
 
 @pytest.mark.parametrize(("name", "members", "closed"), contract_schemas())

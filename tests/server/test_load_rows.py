@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from omnigraph.graph import Graph
-from server.served_library import G, SCHEMA, author, book, library_server, wrote
+from server.served_library import SCHEMA, G, author, book, library_server, wrote
 from support.servers.http_server import Answer, HttpServer
 
 NDJSON = {"Content-Type": "application/x-ndjson"}

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from server.served_library import ADD_AUTHOR, ALL_AUTHORS, BORN_AFTER, G, TOKENS, library_server
+from server.served_library import ADD_AUTHOR, ALL_AUTHORS, BORN_AFTER, TOKENS, G, library_server
 from support.servers.http_server import TOKENS_JSON, HttpServer, to_bytes
 
 TWO = f"{ALL_AUTHORS}\n{BORN_AFTER}"

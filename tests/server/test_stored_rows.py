@@ -12,7 +12,7 @@ import pytest
 from omnigraph.graph import Graph
 from omnigraph.policy import Action, PolicyRequest, compile_policy, parse_bundle
 from policy.library import LIBRARY
-from server.served_library import ADD_AUTHOR, G, TOKENS, library_server
+from server.served_library import ADD_AUTHOR, TOKENS, G, library_server
 from support.servers.http_server import TOKENS_JSON, Answer, HttpServer, serving
 
 CONDITION = "Omnigraph-If-Graph-Commit"

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import os
-import socket
 import sys
 from collections.abc import Sequence
 
-from omnigraph.model.errors import OmniGraphError
-from omnigraph.server.boot import Launch, run_server
-from omnigraph.server.boot.launch import DEFAULT_BIND
+from omnigraph.server.boot import DEFAULT_BIND, Launch, run_server, run_worker
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     arguments = _parser().parse_args(argv)
     if arguments.worker is not None:
-        return _work(arguments)
+        return run_worker(Launch.from_text(arguments.worker), arguments.socket, arguments.ready)
     if arguments.cluster is None:
         print("omnigraph-server boots from a cluster; pass --cluster <dir|uri>", file=sys.stderr)
         return 2
@@ -50,26 +46,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--socket", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--ready", type=int, help=argparse.SUPPRESS)
     return parser
-
-
-def _work(arguments: argparse.Namespace) -> int:
-    """One of several processes: the socket is the parent's."""
-    from omnigraph.server.boot.run import FAILED, boot, report, serve
-    from omnigraph.server.observe import start_logging
-
-    start_logging()
-    try:
-        booted = boot(Launch.from_text(arguments.worker))
-    except OmniGraphError as error:
-        report(error)
-        return FAILED
-    sock = socket.socket(fileno=arguments.socket)
-    return serve(booted, sock, lambda _: _tell_ready(arguments.ready))
-
-
-def _tell_ready(pipe: int) -> None:
-    os.write(pipe, b"1")
-    os.close(pipe)
 
 
 def run() -> None:

@@ -7,7 +7,7 @@ import threading
 import time
 from dataclasses import dataclass, field
 
-from omnigraph.server.http.refusals import Overloaded
+from omnigraph.server.http import Overloaded
 
 ANONYMOUS = "anonymous"
 

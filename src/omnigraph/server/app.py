@@ -11,20 +11,26 @@ from omnigraph.model.identifiers import new_ulid
 from omnigraph.server.call import Call
 from omnigraph.server.change_failures import allowed_failure
 from omnigraph.server.failures import Failure, failure_of
-from omnigraph.server.http.exchange import ClientGone, Request
-from omnigraph.server.http.refusals import HttpRefusal, StillUnavailable, bad_request, not_found
-from omnigraph.server.http.replies import (
+from omnigraph.server.http import (
     BrokenStream,
+    ClientGone,
+    HttpRefusal,
+    Match,
     Receive,
     Reply,
+    Request,
+    Router,
     Scope,
     Send,
+    StillUnavailable,
     StreamReply,
+    bad_request,
+    decoded,
+    not_found,
     send_reply,
     send_stream,
     to_json,
 )
-from omnigraph.server.http.routing import Match, Router, decoded
 from omnigraph.server.observe import event, failure
 from omnigraph.server.operation import Operation
 from omnigraph.server.operations import OPERATIONS

@@ -8,9 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from omnigraph.model.identifiers import MAIN, normalize_branch
-from omnigraph.server.http.exchange import Request, parsed, shaped
-from omnigraph.server.http.parameters import Parameters
-from omnigraph.server.http.refusals import bad_request
+from omnigraph.server.http import Parameters, Request, bad_request, parsed, shaped
 from omnigraph.server.observe import event
 from omnigraph.server.state import Generation, RoutedGraph, ServerState
 
@@ -19,7 +17,7 @@ if TYPE_CHECKING:
     from omnigraph.policy import Decision, PolicyRequest
     from omnigraph.query import Cancellation
     from omnigraph.server.operation import Operation
-    from omnigraph.server.wire.change_answers import DecisionOutput
+    from omnigraph.server.wire import change_answers
 
 Answer = TypeVar("Answer")
 Body = TypeVar("Body")
@@ -37,7 +35,7 @@ class Call:
     actor: str | None
     path: Mapping[str, str] = field(default_factory=dict)
     routed: RoutedGraph | None = None
-    decided: list[DecisionOutput] = field(default_factory=list)
+    decided: list[change_answers.DecisionOutput] = field(default_factory=list)
 
     @property
     def served(self) -> RoutedGraph:

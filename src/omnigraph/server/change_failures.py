@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from omnigraph.model.errors import OmniGraphError
 from omnigraph.server.failures import Body, Failure
-from omnigraph.server.http.refusals import HttpRefusal
+from omnigraph.server.http import HttpRefusal
 
 LIMITS = frozenset(
     (

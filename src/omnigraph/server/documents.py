@@ -8,14 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec import UNSET
 
 from omnigraph.model.format_version import INTERNAL_SCHEMA_VERSION
-from omnigraph.server.wire.answers import (
-    ChangeOutput,
-    CommitOutput,
-    GraphBatchDeclarationOutput,
-    SnapshotDatasetOutput,
-    SnapshotOutput,
-)
-from omnigraph.server.wire.change_answers import RecoveryOutput
+from omnigraph.server.wire import answers, change_answers
 
 if TYPE_CHECKING:
     from omnigraph.history import Snapshot
@@ -25,8 +18,8 @@ if TYPE_CHECKING:
     from omnigraph.write.recovery import Sidecar
 
 
-def commit_output(commit: GraphCommit) -> CommitOutput:
-    return CommitOutput(
+def commit_output(commit: GraphCommit) -> answers.CommitOutput:
+    return answers.CommitOutput(
         graph_commit_id=commit.commit_id,
         graph_branch=commit.branch,
         graph_manifest_version=commit.version,
@@ -37,10 +30,10 @@ def commit_output(commit: GraphCommit) -> CommitOutput:
     )
 
 
-def snapshot_output(snapshot: Snapshot) -> SnapshotOutput:
+def snapshot_output(snapshot: Snapshot) -> answers.SnapshotOutput:
     pins = sorted(snapshot.tables, key=lambda pin: str(pin.table_key))
     datasets = [
-        SnapshotDatasetOutput(
+        answers.SnapshotDatasetOutput(
             entity_kind=pin.table_key.kind,
             type_name=pin.table_key.type_name,
             dataset_path=pin.location,
@@ -50,7 +43,7 @@ def snapshot_output(snapshot: Snapshot) -> SnapshotOutput:
         )
         for pin in pins
     ]
-    return SnapshotOutput(
+    return answers.SnapshotOutput(
         graph_branch=snapshot.branch,
         graph_manifest_version=snapshot.version,
         internal_schema_version=INTERNAL_SCHEMA_VERSION,
@@ -58,8 +51,8 @@ def snapshot_output(snapshot: Snapshot) -> SnapshotOutput:
     )
 
 
-def change_output(result: MutationResult) -> ChangeOutput:
-    return ChangeOutput(
+def change_output(result: MutationResult) -> answers.ChangeOutput:
+    return answers.ChangeOutput(
         branch=result.branch,
         query_name=result.query_name,
         affected_nodes=result.affected_nodes,
@@ -70,13 +63,13 @@ def change_output(result: MutationResult) -> ChangeOutput:
     )
 
 
-def declarations(types: Mapping[str, int]) -> list[GraphBatchDeclarationOutput]:
-    return [GraphBatchDeclarationOutput(name=name, entities_loaded=types[name]) for name in sorted(types)]
+def declarations(types: Mapping[str, int]) -> list[answers.GraphBatchDeclarationOutput]:
+    return [answers.GraphBatchDeclarationOutput(name=name, entities_loaded=types[name]) for name in sorted(types)]
 
 
-def recovery_output(pending: Sequence[Sidecar], resolved: Sequence[RecoveryRecord]) -> RecoveryOutput:
+def recovery_output(pending: Sequence[Sidecar], resolved: Sequence[RecoveryRecord]) -> change_answers.RecoveryOutput:
     """Without the tables' places: types alone."""
-    return RecoveryOutput(
+    return change_answers.RecoveryOutput(
         pending=[
             {
                 "operation_id": each.operation_id,

@@ -22,7 +22,7 @@ from omnigraph.model.errors import (
     NotFound,
     OmniGraphError,
 )
-from omnigraph.server.http.refusals import HttpRefusal, Overloaded, StillUnavailable
+from omnigraph.server.http import HttpRefusal, Overloaded, StillUnavailable
 
 Body = dict[str, Json]
 

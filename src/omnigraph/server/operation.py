@@ -6,9 +6,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from omnigraph.server.http.parameters import Parameter
-from omnigraph.server.http.replies import Reply, StreamReply
-from omnigraph.server.wire.error_answers import ErrorOutput
+from omnigraph.server.http import Parameter, Reply, StreamReply
+from omnigraph.server.wire import error_answers
 
 if TYPE_CHECKING:
     from omnigraph.server.call import Call
@@ -44,7 +43,7 @@ class Operation:
     body_required: bool = True
     answers: Mapping[int, Answer] = field(default_factory=dict)
     errors: tuple[int, ...] = ()
-    error_shape: Any = ErrorOutput
+    error_shape: Any = error_answers.ErrorOutput
     is_public: bool = False
     is_deprecated: bool = False
     successor: str | None = None

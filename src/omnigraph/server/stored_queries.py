@@ -10,7 +10,7 @@ from omnigraph.language.query import compile_query, describe_param, parse_querie
 from omnigraph.language.schema import Catalog
 from omnigraph.model.errors import BadRequest
 from omnigraph.model.late_dataclass import dataclass
-from omnigraph.server.wire.answers import ParamDescriptor, QueryCatalogEntry
+from omnigraph.server.wire import answers
 
 
 class InvalidStoredQueries(BadRequest):
@@ -24,7 +24,7 @@ class StoredQuery:
     name: str
     text: str
     is_mutation: bool
-    entry: QueryCatalogEntry
+    entry: answers.QueryCatalogEntry
 
 
 def stored_queries(graph_id: str, sources: Mapping[str, str], catalog: Catalog) -> dict[str, StoredQuery]:
@@ -47,11 +47,11 @@ def _stored(name: str, text: str, catalog: Catalog) -> StoredQuery:
         raise BadRequest(f"its file declares no query '{name}'")
     compile_query(text, catalog, name=name)
     described: list[Any] = [describe_param(param) for param in declared.params]
-    entry = QueryCatalogEntry(
+    entry = answers.QueryCatalogEntry(
         name=name,
         tool_name=name,
         mutation=declared.kind == "mutation",
-        params=[ParamDescriptor(**each) for each in described],
+        params=[answers.ParamDescriptor(**each) for each in described],
     )
     if declared.description is not None:
         entry.description = declared.description

@@ -13,8 +13,7 @@ from concurrent.futures import Future
 from contextlib import suppress
 
 from omnigraph.model.errors import ResourceLimitExceeded
-from omnigraph.server.http.exchange import ClientGone, Request
-from omnigraph.server.http.replies import BrokenStream
+from omnigraph.server.http import BrokenStream, ClientGone, Request
 from omnigraph.server.work import Work
 
 CHUNK_BYTES = 65_536

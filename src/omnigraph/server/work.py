@@ -10,7 +10,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from omnigraph.server.admission import Admission, Slot
-from omnigraph.server.http.exchange import ClientGone, Request
+from omnigraph.server.http import ClientGone, Request
 
 Answer = TypeVar("Answer")
 

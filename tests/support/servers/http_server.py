@@ -1,4 +1,4 @@
-"""A real server process, and a client that sends exactly what a test says: raw paths, repeated headers, broken bodies."""
+"""A real server process, and a client that sends exactly what a test says: raw paths, repeated headers."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 
 from starlette.datastructures import Headers
 
-from omnigraph.server.http.refusals import unauthorized
+from omnigraph.server.http import unauthorized
 
 SCHEME = "Bearer "
 Compare = Callable[[bytes, bytes], bool]

@@ -45,6 +45,22 @@ def run_server(launch: Launch, announce: Callable[[str], None] | None = None) ->
         return FAILED
 
 
+def run_worker(launch: Launch, socket_fd: int, ready_fd: int) -> int:
+    """One of several processes: the socket is the parent's, which hears through a pipe when this one serves."""
+    start_logging()
+    try:
+        booted = boot(launch)
+    except OmniGraphError as error:
+        report(error)
+        return FAILED
+
+    def told(_: str) -> None:
+        os.write(ready_fd, b"1")
+        os.close(ready_fd)
+
+    return serve(booted, socket.socket(fileno=socket_fd), told)
+
+
 def report(error: OmniGraphError) -> None:
     """Why the server did not start, on stderr: every finding on a line of its own."""
     for finding in getattr(error, "diagnostics", ()):

@@ -6,4 +6,5 @@ from omnigraph.server.observe.decisions import DecisionLog as DecisionLog
 from omnigraph.server.observe.log_lines import event as event
 from omnigraph.server.observe.log_lines import failure as failure
 from omnigraph.server.observe.log_lines import start_logging as start_logging
+from omnigraph.server.observe.metrics import METRICS_MEDIA as METRICS_MEDIA
 from omnigraph.server.observe.metrics import Metrics as Metrics

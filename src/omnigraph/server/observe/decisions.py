@@ -8,7 +8,7 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from omnigraph.server.observe.log_lines import event
-from omnigraph.server.wire.change_answers import DecisionOutput
+from omnigraph.server.wire import change_answers
 
 if TYPE_CHECKING:
     from omnigraph.policy import Decision, PolicyRequest
@@ -19,15 +19,15 @@ class DecisionLog:
 
     def __init__(self, kept: int) -> None:
         self._lock = threading.Lock()
-        self._kept: deque[DecisionOutput] = deque(maxlen=kept)
+        self._kept: deque[change_answers.DecisionOutput] = deque(maxlen=kept)
         self._count = 0
 
     def add(
         self, actor: str | None, asked: PolicyRequest, said: Decision, *, graph_id: str | None, request_id: str
-    ) -> DecisionOutput:
+    ) -> change_answers.DecisionOutput:
         with self._lock:
             self._count += 1
-            entry = DecisionOutput(
+            entry = change_answers.DecisionOutput(
                 number=self._count,
                 at=time.time_ns() // 1000,
                 actor_id=actor,
@@ -53,7 +53,7 @@ class DecisionLog:
         )
         return entry
 
-    def page(self, graph_id: str, after: int, limit: int) -> list[DecisionOutput]:
+    def page(self, graph_id: str, after: int, limit: int) -> list[change_answers.DecisionOutput]:
         """Decisions about one graph that came after a number, oldest first."""
         with self._lock:
             found = [each for each in self._kept if each.number > after and each.graph_id == graph_id]

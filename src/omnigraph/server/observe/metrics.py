@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
-MEDIA = b"text/plain; version=0.0.4; charset=utf-8"
+METRICS_MEDIA = b"text/plain; version=0.0.4; charset=utf-8"
 
 
 class Metrics:

@@ -2,5 +2,5 @@
 
 from __future__ import annotations
 
-from omnigraph.server.openapi.document import document as document
-from omnigraph.server.openapi.page import page as page
+from omnigraph.server.openapi.document import api_document as api_document
+from omnigraph.server.openapi.page import api_page as api_page

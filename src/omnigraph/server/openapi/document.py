@@ -7,7 +7,7 @@ from functools import lru_cache
 from http import HTTPStatus
 from typing import Any
 
-from omnigraph.server.http.parameters import Parameter
+from omnigraph.server.http import Parameter
 from omnigraph.server.openapi.schemas import Schema, Schemas
 from omnigraph.server.operation import Answer, Operation
 from omnigraph.server.version import WIRE_VERSION
@@ -16,7 +16,7 @@ INVOKED = "InvokeStoredQueryResponse"
 
 
 @lru_cache(maxsize=4)
-def document(operations: tuple[Operation, ...], *, with_security: bool = True) -> dict[str, Any]:
+def api_document(operations: tuple[Operation, ...], *, with_security: bool = True) -> dict[str, Any]:
     """The whole document. Without security schemes for a server that asks for no tokens."""
     schemas = Schemas()
     paths: dict[str, dict[str, Any]] = {}

@@ -7,5 +7,5 @@ from importlib.resources import files
 
 
 @cache
-def page() -> bytes:
+def api_page() -> bytes:
     return files("omnigraph.server.openapi").joinpath("reference.html").read_bytes()

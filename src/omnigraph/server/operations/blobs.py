@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING
 from omnigraph.model.errors import CommitNotFound, Denied, NotFound, OmniGraphError
 from omnigraph.server.call import Call, branch_name
 from omnigraph.server.failures import shape_of
-from omnigraph.server.http.parameters import Parameter
-from omnigraph.server.http.refusals import HttpRefusal, bad_request
-from omnigraph.server.http.replies import BrokenStream, Reply, StreamReply, to_json
+from omnigraph.server.http import BrokenStream, HttpRefusal, Parameter, Reply, StreamReply, bad_request, to_json
 from omnigraph.server.observe import failure
 from omnigraph.server.operation import Answer, Operation, on_graph
 

@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING, Any
 from omnigraph.model.errors import BadRequest, ResourceLimitExceeded
 from omnigraph.model.identifiers import MAIN
 from omnigraph.server.call import Call, branch_name
-from omnigraph.server.http.parameters import Parameter
-from omnigraph.server.http.replies import Reply
+from omnigraph.server.http import Parameter, Reply
 from omnigraph.server.operation import Answer, Operation, on_graph
 from omnigraph.server.operations.parameters import CURSOR, LIMIT
-from omnigraph.server.wire.answers import BranchCreateOutput, BranchDeleteOutput, BranchListOutput, BranchMergeOutput
-from omnigraph.server.wire.bodies import BranchCreateRequest, BranchMergeRequest
+from omnigraph.server.wire import answers, bodies
 
 if TYPE_CHECKING:
     from omnigraph.merge import MergeResult
@@ -29,7 +27,7 @@ async def list_branches(call: Call) -> Reply:
     if cursor is not None:
         names = [name for name in names if name > cursor]
     more = limit is not None and len(names) > limit
-    output = BranchListOutput(branches=names[:limit] if limit is not None else names)
+    output = answers.BranchListOutput(branches=names[:limit] if limit is not None else names)
     if more and output.branches:
         output.next_cursor = output.branches[-1]
     if call.parameters.flag("details"):
@@ -39,7 +37,7 @@ async def list_branches(call: Call) -> Reply:
 
 
 async def create_branch(call: Call) -> Reply:
-    body = await call.body(BranchCreateRequest)
+    body = await call.body(bodies.BranchCreateRequest)
     name, source = branch_name(body.name), MAIN if body.from_ is None else _source(body.from_)
     ask = {"branch": _asked(source), "target_branch": name}
     await call.write(
@@ -48,7 +46,7 @@ async def create_branch(call: Call) -> Reply:
         lambda: call.graph.create_branch(name, source=source),
     )
     uri = call.graph.uri
-    return Reply.of(BranchCreateOutput(uri=uri, from_=source, name=name, actor_id=call.actor))
+    return Reply.of(answers.BranchCreateOutput(uri=uri, from_=source, name=name, actor_id=call.actor))
 
 
 def _source(text: str) -> str:
@@ -74,7 +72,7 @@ async def delete_branch(call: Call) -> Reply:
     await call.write(
         partial(call.graph.authorize, "branch_delete", target_branch=name), WEIGHT, lambda: _delete(call, name)
     )
-    return Reply.of(BranchDeleteOutput(uri=call.graph.uri, name=name, actor_id=call.actor))
+    return Reply.of(answers.BranchDeleteOutput(uri=call.graph.uri, name=name, actor_id=call.actor))
 
 
 def _delete(call: Call, name: str) -> None:
@@ -89,7 +87,7 @@ def _refuse_while_exported(call: Call, name: str) -> None:
 
 
 async def merge_branches(call: Call) -> Reply:
-    body = await call.body(BranchMergeRequest)
+    body = await call.body(bodies.BranchMergeRequest)
     source, target = branch_name(body.source), branch_name(body.target)
     result = await call.write(
         partial(call.graph.authorize, "branch_merge", branch=source, target_branch=target),
@@ -104,7 +102,7 @@ async def merge_branches(call: Call) -> Reply:
     return Reply.of(document, commit_id=result.commit_id)
 
 
-def _merge(call: Call, body: BranchMergeRequest, source: str, target: str) -> MergeResult:
+def _merge(call: Call, body: bodies.BranchMergeRequest, source: str, target: str) -> MergeResult:
     options: dict[str, Any] = {"message": body.message, "dry_run": body.dry_run, "on_conflict": body.on_conflict}
     options |= {"resolve": body.resolve, "delete_branch": body.delete_branch}
     if body.merge_edges is not None:
@@ -122,7 +120,7 @@ OPERATIONS = (
         summary="The names of all branches, sorted.",
         handler=list_branches,
         parameters=(LIMIT, CURSOR, Parameter("details", "boolean", nullable=False)),
-        answers={200: Answer(shape=BranchListOutput)},
+        answers={200: Answer(shape=answers.BranchListOutput)},
         errors=(400, 401, 403, 404, 409, 500, 503),
     ),
     Operation(
@@ -132,8 +130,8 @@ OPERATIONS = (
         tag="branches",
         summary="Create a branch.",
         handler=create_branch,
-        body=BranchCreateRequest,
-        answers={200: Answer(shape=BranchCreateOutput)},
+        body=bodies.BranchCreateRequest,
+        answers={200: Answer(shape=answers.BranchCreateOutput)},
         errors=(*_REFERENCE_ERRORS, 410),
     ),
     Operation(
@@ -143,7 +141,7 @@ OPERATIONS = (
         tag="branches",
         summary="Delete a branch.",
         handler=delete_branch,
-        answers={200: Answer(shape=BranchDeleteOutput)},
+        answers={200: Answer(shape=answers.BranchDeleteOutput)},
         errors=(400, 401, 403, 404, 409, 413, 429, 500, 503),
     ),
     Operation(
@@ -153,8 +151,8 @@ OPERATIONS = (
         tag="branches",
         summary="Merge a branch into another one.",
         handler=merge_branches,
-        body=BranchMergeRequest,
-        answers={200: Answer(shape=BranchMergeOutput)},
+        body=bodies.BranchMergeRequest,
+        answers={200: Answer(shape=answers.BranchMergeOutput)},
         errors=(*_REFERENCE_ERRORS, 410, 424),
     ),
 )

@@ -6,15 +6,11 @@ from typing import Any
 
 from omnigraph.model.errors import CommitNotFound, Denied, NotFound
 from omnigraph.server.call import Call, branch_name
-from omnigraph.server.http.parameters import Parameter
-from omnigraph.server.http.refusals import bad_request
-from omnigraph.server.http.replies import Reply, StreamReply
+from omnigraph.server.http import Parameter, Reply, StreamReply, bad_request
 from omnigraph.server.operation import Answer, Operation, on_graph
 from omnigraph.server.operations.exports import export_reply
 from omnigraph.server.operations.parameters import KIND, LIMIT, OP, TYPE
-from omnigraph.server.wire.bodies import ChangeBaselineRequest
-from omnigraph.server.wire.change_answers import ChangeBaselineRecord, ChangeFeedOutput, CommitChangesOutput
-from omnigraph.server.wire.error_answers import ChangeErrorOutput
+from omnigraph.server.wire import bodies, change_answers, error_answers
 
 POSITIONS = ("cursor", "start", "page_token")
 
@@ -59,7 +55,7 @@ async def commit_changes(call: Call) -> Reply:
 
 
 async def baseline(call: Call) -> StreamReply:
-    body = await call.body(ChangeBaselineRequest)
+    body = await call.body(bodies.ChangeBaselineRequest)
     branch = branch_name(body.branch)
     options: dict[str, Any] = {"kinds": body.kind or None, "types": body.type or None, "ops": body.op or None}
     return await export_reply(call, branch, lambda: call.graph.baseline_lines(branch, **options))
@@ -77,9 +73,9 @@ OPERATIONS = (
         handler=commit_changes,
         parameters=(_PAGE_TOKEN, LIMIT, KIND, TYPE, OP),
         is_strict=True,
-        answers={200: Answer(shape=CommitChangesOutput)},
+        answers={200: Answer(shape=change_answers.CommitChangesOutput)},
         errors=_CHANGE_ERRORS,
-        error_shape=ChangeErrorOutput,
+        error_shape=error_answers.ChangeErrorOutput,
         hides_failures=True,
     ),
     Operation(
@@ -100,9 +96,9 @@ OPERATIONS = (
             OP,
         ),
         is_strict=True,
-        answers={200: Answer(shape=ChangeFeedOutput)},
+        answers={200: Answer(shape=change_answers.ChangeFeedOutput)},
         errors=(*_CHANGE_ERRORS, 403),
-        error_shape=ChangeErrorOutput,
+        error_shape=error_answers.ChangeErrorOutput,
         hides_failures=True,
     ),
     Operation(
@@ -112,10 +108,10 @@ OPERATIONS = (
         tag="changes",
         summary="The state of a branch as lines, and the cursor from which the feed continues.",
         handler=baseline,
-        body=ChangeBaselineRequest,
-        answers={200: Answer(shape=ChangeBaselineRecord, media="application/x-ndjson")},
+        body=bodies.ChangeBaselineRequest,
+        answers={200: Answer(shape=change_answers.ChangeBaselineRecord, media="application/x-ndjson")},
         errors=(400, 401, 403, 404, 409, 410, 413, 415, 500, 503),
-        error_shape=ChangeErrorOutput,
+        error_shape=error_answers.ChangeErrorOutput,
         hides_failures=True,
     ),
 )

@@ -6,11 +6,10 @@ from omnigraph.model.errors import CommitNotFound, Denied
 from omnigraph.model.identifiers import MAIN
 from omnigraph.server.call import Call, branch_name
 from omnigraph.server.documents import commit_output
-from omnigraph.server.http.refusals import bad_request
-from omnigraph.server.http.replies import Reply
+from omnigraph.server.http import Reply, bad_request
 from omnigraph.server.operation import Answer, Operation, on_graph
 from omnigraph.server.operations.parameters import BRANCH, CURSOR, LIMIT
-from omnigraph.server.wire.answers import CommitListOutput, CommitOutput
+from omnigraph.server.wire import answers
 
 
 async def list_commits(call: Call) -> Reply:
@@ -31,7 +30,7 @@ async def list_commits(call: Call) -> Reply:
             raise bad_request(f"cursor '{cursor}' is not a commit of branch '{branch}'")
         commits = commits[places[0] + 1 :]
     page = commits if limit is None else commits[:limit]
-    output = CommitListOutput(commits=[commit_output(each) for each in page])
+    output = answers.CommitListOutput(commits=[commit_output(each) for each in page])
     if len(page) < len(commits):
         output.next_cursor = page[-1].commit_id
     return Reply.of(output)
@@ -41,7 +40,7 @@ async def get_commit(call: Call) -> Reply:
     """A commit that the caller may not read is one that does not exist."""
     commit_id = call.path["commit_id"]
 
-    def found() -> CommitOutput:
+    def found() -> answers.CommitOutput:
         commit = call.graph.commit(commit_id)
         try:
             call.graph.authorize("read", branch=commit.branch or MAIN)
@@ -61,7 +60,7 @@ OPERATIONS = (
         summary="The commits of a branch, newest first.",
         handler=list_commits,
         parameters=(BRANCH, LIMIT, CURSOR),
-        answers={200: Answer(shape=CommitListOutput)},
+        answers={200: Answer(shape=answers.CommitListOutput)},
         errors=(400, 401, 403, 404, 409, 500, 503),
     ),
     Operation(
@@ -71,7 +70,7 @@ OPERATIONS = (
         tag="commits",
         summary="One commit, on any branch.",
         handler=get_commit,
-        answers={200: Answer(shape=CommitOutput)},
+        answers={200: Answer(shape=answers.CommitOutput)},
         errors=(400, 401, 403, 404, 409, 500, 503),
     ),
 )

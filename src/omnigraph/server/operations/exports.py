@@ -6,11 +6,11 @@ from collections.abc import AsyncGenerator, Callable, Iterator
 
 from omnigraph.model.errors import BadRequest, TypeNotFound
 from omnigraph.server.call import Call, branch_name
-from omnigraph.server.http.replies import StreamReply
+from omnigraph.server.http import StreamReply
 from omnigraph.server.operation import Answer, Operation, on_graph
 from omnigraph.server.operations.parameters import DATES
 from omnigraph.server.streams import stream_lines
-from omnigraph.server.wire.bodies import ExportRequest
+from omnigraph.server.wire import bodies
 
 
 async def export_reply(call: Call, branch: str, make: Callable[[], Iterator[bytes]]) -> StreamReply:
@@ -51,7 +51,7 @@ def _refusing_types(make: Callable[[], Iterator[bytes]]) -> Iterator[bytes]:
 
 
 async def export(call: Call) -> StreamReply:
-    body = await call.body(ExportRequest)
+    body = await call.body(bodies.ExportRequest)
     branch, iso = branch_name(body.branch), call.parameters.text("dates") == "iso"
     types = body.type_names or None
     return await export_reply(
@@ -68,7 +68,7 @@ OPERATIONS = (
         summary="The entities of a branch as JSON lines.",
         handler=export,
         parameters=(DATES,),
-        body=ExportRequest,
+        body=bodies.ExportRequest,
         answers={200: Answer(media="application/x-ndjson")},
         errors=(400, 401, 403, 404, 409, 410, 413, 415, 500, 503),
     ),

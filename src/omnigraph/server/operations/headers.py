@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from omnigraph.server.http.refusals import bad_request
+from omnigraph.server.http import bad_request
 
 if TYPE_CHECKING:
     from omnigraph.server.call import Call

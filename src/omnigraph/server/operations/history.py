@@ -8,16 +8,13 @@ from itertools import islice
 from typing import Any
 
 from omnigraph.server.call import Call, branch_name
-from omnigraph.server.http.parameters import Parameter
-from omnigraph.server.http.refusals import bad_request
-from omnigraph.server.http.replies import Reply
+from omnigraph.server.http import Parameter, Reply, bad_request
 from omnigraph.server.operation import Answer, Operation, on_graph
 from omnigraph.server.operations.branches import WEIGHT
 from omnigraph.server.operations.headers import CONDITION, condition
 from omnigraph.server.operations.parameters import BRANCH, KIND, LIMIT, OP, TYPE
 from omnigraph.server.operations.writes import WRITE_ERRORS
-from omnigraph.server.wire.bodies import RestoreRequest, RevertRequest, TagRequest
-from omnigraph.server.wire.change_answers import DiffOutput, IndexesOutput, LogOutput, TagListOutput, TagOutput
+from omnigraph.server.wire import bodies, change_answers
 
 DIFF_DEFAULT, DIFF_MAX = 1000, 8192
 LOG_DEFAULT, LOG_MAX = 1000, 8192
@@ -40,7 +37,7 @@ async def log(call: Call) -> Reply:
     options |= {"type_name": parameters.many("type"), "limit": _page(call, LOG_DEFAULT, LOG_MAX)}
     at = parameters.text("at")
     entries = await call.read(lambda: [each.to_json() for each in call.graph.log(at, **options)])
-    return Reply.of(LogOutput(commits=entries))
+    return Reply.of(change_answers.LogOutput(commits=entries))
 
 
 async def diff(call: Call) -> Reply:
@@ -50,12 +47,12 @@ async def diff(call: Call) -> Reply:
     limit = _page(call, DIFF_DEFAULT, DIFF_MAX)
     filters = {"kinds": parameters.many("kind"), "types": parameters.many("type"), "ops": parameters.many("op")}
 
-    def found() -> DiffOutput:
+    def found() -> change_answers.DiffOutput:
         difference = call.graph.diff(before, after, **filters)  # type: ignore[arg-type]
         ends = [{"commit": end.commit_id, "branch": end.branch} for end in (difference.before, difference.after)]
         listed = list(islice(difference, limit + 1))
         changes = [change.to_json() for change in listed[:limit]]
-        output = DiffOutput(from_=ends[0], to=ends[1], changes=changes, stats=difference.stats.to_json())
+        output = change_answers.DiffOutput(from_=ends[0], to=ends[1], changes=changes, stats=difference.stats.to_json())
         if len(listed) > limit:
             output.truncated = True
         return output
@@ -66,7 +63,9 @@ async def diff(call: Call) -> Reply:
 async def indexes(call: Call) -> Reply:
     branch = branch_name(call.parameters.text("branch"))
     return Reply.of(
-        IndexesOutput(indexes=[asdict(each) for each in await call.read(lambda: call.graph.indexes(branch))])
+        change_answers.IndexesOutput(
+            indexes=[asdict(each) for each in await call.read(lambda: call.graph.indexes(branch))]
+        )
     )
 
 
@@ -78,7 +77,7 @@ def _if_commit(call: Call) -> str | None:
 
 
 async def restore(call: Call) -> Reply:
-    body = await call.body(RestoreRequest)
+    body = await call.body(bodies.RestoreRequest)
     branch, head = branch_name(body.branch), _if_commit(call)
     options: dict[str, Any] = {"message": body.message, "dry_run": body.dry_run, "if_commit": head}
     result = await call.write(
@@ -91,7 +90,7 @@ async def restore(call: Call) -> Reply:
 
 
 async def revert(call: Call) -> Reply:
-    body = await call.body(RevertRequest)
+    body = await call.body(bodies.RevertRequest)
     branch, head = branch_name(body.branch), _if_commit(call)
     options: dict[str, Any] = {"message": body.message, "dry_run": body.dry_run, "if_commit": head}
     options |= {"mainline": body.mainline, "on_conflict": body.on_conflict, "resolve": body.resolve}
@@ -112,7 +111,7 @@ async def list_tags(call: Call) -> Reply:
 
 
 async def create_tag(call: Call) -> Reply:
-    body = await call.body(TagRequest)
+    body = await call.body(bodies.TagRequest)
     tag = await call.write(lambda: None, WEIGHT, lambda: call.graph.tag(body.name, body.commit, force=body.force))
     return Reply.of(tag.to_json())
 
@@ -146,7 +145,7 @@ OPERATIONS = (
             Parameter("before", nullable=False),
             LIMIT,
         ),
-        answers={200: Answer(shape=LogOutput)},
+        answers={200: Answer(shape=change_answers.LogOutput)},
         errors=_READ_ERRORS,
     ),
     Operation(
@@ -164,7 +163,7 @@ OPERATIONS = (
             TYPE,
             OP,
         ),
-        answers={200: Answer(shape=DiffOutput)},
+        answers={200: Answer(shape=change_answers.DiffOutput)},
         errors=_READ_ERRORS,
     ),
     Operation(
@@ -175,7 +174,7 @@ OPERATIONS = (
         summary="The indexes of a branch and how much they cover.",
         handler=indexes,
         parameters=(BRANCH,),
-        answers={200: Answer(shape=IndexesOutput)},
+        answers={200: Answer(shape=change_answers.IndexesOutput)},
         errors=_READ_ERRORS,
     ),
     Operation(
@@ -186,7 +185,7 @@ OPERATIONS = (
         summary="Give a branch the entities of an earlier commit again, as a new commit.",
         handler=restore,
         parameters=(_IF,),
-        body=RestoreRequest,
+        body=bodies.RestoreRequest,
         answers={200: Answer(shape=dict)},
         errors=(*WRITE_ERRORS, 412),
     ),
@@ -198,7 +197,7 @@ OPERATIONS = (
         summary="Take back what a commit changed, as a new commit.",
         handler=revert,
         parameters=(_IF,),
-        body=RevertRequest,
+        body=bodies.RevertRequest,
         answers={200: Answer(shape=dict)},
         errors=(*WRITE_ERRORS, 412),
     ),
@@ -209,7 +208,7 @@ OPERATIONS = (
         tag="commits",
         summary="Every tag, sorted by name.",
         handler=list_tags,
-        answers={200: Answer(shape=TagListOutput)},
+        answers={200: Answer(shape=change_answers.TagListOutput)},
         errors=_READ_ERRORS,
     ),
     Operation(
@@ -219,8 +218,8 @@ OPERATIONS = (
         tag="commits",
         summary="Give a commit a name.",
         handler=create_tag,
-        body=TagRequest,
-        answers={200: Answer(shape=TagOutput)},
+        body=bodies.TagRequest,
+        answers={200: Answer(shape=change_answers.TagOutput)},
         errors=_TAG_ERRORS,
     ),
     Operation(
@@ -230,7 +229,7 @@ OPERATIONS = (
         tag="commits",
         summary="Remove a tag; its commit stays.",
         handler=delete_tag,
-        answers={200: Answer(shape=TagOutput)},
+        answers={200: Answer(shape=change_answers.TagOutput)},
         errors=_TAG_ERRORS,
     ),
 )

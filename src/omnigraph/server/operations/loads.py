@@ -12,17 +12,14 @@ from msgspec import UNSET
 from omnigraph.model.errors import BranchNotFound, ResourceLimitExceeded
 from omnigraph.server.call import Call, branch_name
 from omnigraph.server.documents import commit_output, declarations
-from omnigraph.server.http.parameters import Parameter
-from omnigraph.server.http.refusals import bad_request, not_found, wrong_media
-from omnigraph.server.http.replies import Reply
+from omnigraph.server.http import Parameter, Reply, bad_request, not_found, wrong_media
 from omnigraph.server.operation import Answer, Operation, on_graph
 from omnigraph.server.operations.headers import idempotency_key
 from omnigraph.server.operations.parameters import BRANCH, KEY
 from omnigraph.server.operations.records import record_lines
 from omnigraph.server.operations.spool import Spool
 from omnigraph.server.operations.writes import WRITE_ERRORS
-from omnigraph.server.wire.answers import GraphBatchLoadOutput, IngestOutput
-from omnigraph.server.wire.bodies import IngestRequest
+from omnigraph.server.wire import answers, bodies
 
 if TYPE_CHECKING:
     from omnigraph.write import LoadResult
@@ -34,7 +31,7 @@ UNBOUNDED = 1 << 62
 
 async def load(call: Call) -> Reply:
     """The envelope: `data` is a string of records."""
-    body = await call.body(IngestRequest, call.state.settings.load_body_max or UNBOUNDED)
+    body = await call.body(bodies.IngestRequest, call.state.settings.load_body_max or UNBOUNDED)
     options = _options(call, body.branch, body.from_, body.mode)
     options["message"] = body.message
 
@@ -44,7 +41,7 @@ async def load(call: Call) -> Reply:
 
     result = await call.write(_allow(call, options), len(body.data.encode()), run)
     call.note_commit(result.commit_id)
-    output = IngestOutput(uri=call.graph.uri, **_members(call, result))
+    output = answers.IngestOutput(uri=call.graph.uri, **_members(call, result))
     return Reply.of(output, commit_id=result.commit_id)
 
 
@@ -59,7 +56,7 @@ async def load_lines(call: Call) -> Reply:
         slot = call.state.admission.take(call.actor, spool.size)
         result = await call.state.work.write(slot, lambda: _load(call, spool.source(), options, spool.size))
     call.note_commit(result.commit_id)
-    return Reply.of(GraphBatchLoadOutput(**_members(call, result)), commit_id=result.commit_id)
+    return Reply.of(answers.GraphBatchLoadOutput(**_members(call, result)), commit_id=result.commit_id)
 
 
 # --- the request ------------------------------------------------------------------------------------------
@@ -146,8 +143,8 @@ OPERATIONS = (
         summary="Load records as one commit.",
         handler=load,
         parameters=(KEY,),
-        body=IngestRequest,
-        answers={200: Answer(shape=IngestOutput)},
+        body=bodies.IngestRequest,
+        answers={200: Answer(shape=answers.IngestOutput)},
         errors=WRITE_ERRORS,
     ),
     Operation(
@@ -158,8 +155,8 @@ OPERATIONS = (
         summary="Load records; use /load instead.",
         handler=load,
         parameters=(KEY,),
-        body=IngestRequest,
-        answers={200: Answer(shape=IngestOutput)},
+        body=bodies.IngestRequest,
+        answers={200: Answer(shape=answers.IngestOutput)},
         errors=WRITE_ERRORS,
         is_deprecated=True,
         successor="load",
@@ -174,7 +171,7 @@ OPERATIONS = (
         parameters=(BRANCH, Parameter("from"), _MODE, KEY),
         body=str,
         body_media="application/x-ndjson",
-        answers={200: Answer(shape=GraphBatchLoadOutput)},
+        answers={200: Answer(shape=answers.GraphBatchLoadOutput)},
         errors=WRITE_ERRORS,
     ),
 )

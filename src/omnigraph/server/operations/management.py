@@ -8,23 +8,21 @@ from typing import Any
 from omnigraph.model.format_version import INTERNAL_SCHEMA_VERSION
 from omnigraph.server.call import Call
 from omnigraph.server.documents import recovery_output
-from omnigraph.server.http.parameters import Parameter
-from omnigraph.server.http.refusals import HttpRefusal, unauthorized
-from omnigraph.server.http.replies import Reply
-from omnigraph.server.observe.metrics import MEDIA
-from omnigraph.server.openapi import document, page
+from omnigraph.server.http import HttpRefusal, Parameter, Reply, unauthorized
+from omnigraph.server.observe import METRICS_MEDIA
+from omnigraph.server.openapi import api_document as document_of
+from omnigraph.server.openapi import api_page as page_bytes
 from omnigraph.server.operation import Answer, Operation, on_graph
 from omnigraph.server.operations.parameters import LIMIT
 from omnigraph.server.version import WIRE_VERSION
-from omnigraph.server.wire.answers import GraphInfo, GraphListResponse, HealthOutput, ReadinessOutput, ReadyGraph
-from omnigraph.server.wire.change_answers import DecisionListOutput, RecoveryOutput
+from omnigraph.server.wire import answers, change_answers
 
 DECISIONS_DEFAULT, DECISIONS_MAX = 100, 1000
 
 
 async def health(call: Call) -> Reply:
     """Whether the process runs. Touches no storage."""
-    output = HealthOutput(status="ok", version=WIRE_VERSION, internal_schema_version=INTERNAL_SCHEMA_VERSION)
+    output = answers.HealthOutput(status="ok", version=WIRE_VERSION, internal_schema_version=INTERNAL_SCHEMA_VERSION)
     if call.state.settings.source_version is not None:
         output.source_version = call.state.settings.source_version
     return Reply.of(output)
@@ -34,10 +32,10 @@ async def readiness(call: Call) -> Reply:
     """Whether requests are taken; callers who say who they are see the state of each graph."""
     generation, state = call.generation, call.state
     is_ready = bool(generation.graphs) and not state.is_draining
-    output = ReadinessOutput(status="ready" if is_ready else "draining" if state.is_draining else "unavailable")
+    output = answers.ReadinessOutput(status="ready" if is_ready else "draining" if state.is_draining else "unavailable")
     if state.is_open or _is_known(call):
         states = dict.fromkeys(generation.graphs, "serving") | dict.fromkeys(generation.skipped, "unavailable")
-        output.graphs = [ReadyGraph(graph_id=name, state=states[name]) for name in sorted(states)]
+        output.graphs = [answers.ReadyGraph(graph_id=name, state=states[name]) for name in sorted(states)]
     return Reply.of(output, 200 if is_ready else 503)
 
 
@@ -58,7 +56,7 @@ async def metrics(call: Call) -> Reply:
         "omnigraph_streams_running": float(sum(state.exports.values())),
         "process_max_resident_memory_bytes": float(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024),
     }
-    return Reply(200, state.metrics.text(gauges).encode(), MEDIA)
+    return Reply(200, state.metrics.text(gauges).encode(), METRICS_MEDIA)
 
 
 async def list_graphs(call: Call) -> Reply:
@@ -78,14 +76,16 @@ async def list_graphs(call: Call) -> Reply:
         raise PolicyDenied(action="graph_list", actor=call.actor, reason=said.message, rule=said.rule)
     graphs = call.generation.graphs
     return Reply.of(
-        GraphListResponse(graphs=[GraphInfo(graph_id=name, uri=graphs[name].bare.uri) for name in sorted(graphs)])
+        answers.GraphListResponse(
+            graphs=[answers.GraphInfo(graph_id=name, uri=graphs[name].bare.uri) for name in sorted(graphs)]
+        )
     )
 
 
 async def recovery(call: Call) -> Reply:
     """Interrupted writes: those that wait, and those that were finished or taken back."""
 
-    def found() -> RecoveryOutput:
+    def found() -> change_answers.RecoveryOutput:
         return recovery_output(call.graph.pending_recoveries(), call.graph.recoveries())
 
     return Reply.of(await call.read(found))
@@ -96,18 +96,20 @@ async def decisions(call: Call) -> Reply:
     after = call.parameters.number("after") or 0
     limit = min(call.parameters.number("limit") or DECISIONS_DEFAULT, DECISIONS_MAX)
     found = call.state.decisions.page(call.served.graph_id, after, limit)
-    return Reply.of(DecisionListOutput(decisions=found, next_cursor=found[-1].number if found else after))
+    return Reply.of(
+        change_answers.DecisionListOutput(decisions=found, next_cursor=found[-1].number if found else after)
+    )
 
 
 async def api_document(call: Call) -> Reply:
     from omnigraph.server.operations.table import OPERATIONS as EVERY  # this module is one of its parts
 
-    return Reply.of(document(EVERY, with_security=not call.state.is_open))
+    return Reply.of(document_of(EVERY, with_security=not call.state.is_open))
 
 
 async def api_page(call: Call) -> Reply:
     """The rendered reference: everything that it needs is in it."""
-    reply = Reply(200, page(), b"text/html; charset=utf-8")
+    reply = Reply(200, page_bytes(), b"text/html; charset=utf-8")
     reply.add(
         "Content-Security-Policy",
         "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; "
@@ -129,7 +131,7 @@ OPERATIONS = (
         health,
         tag="health",
         is_public=True,
-        answers={200: Answer(shape=HealthOutput)},
+        answers={200: Answer(shape=answers.HealthOutput)},
     ),
     _operation(
         "/readyz",
@@ -138,7 +140,7 @@ OPERATIONS = (
         readiness,
         tag="health",
         is_public=True,
-        answers={200: Answer(shape=ReadinessOutput), 503: Answer(shape=ReadinessOutput)},
+        answers={200: Answer(shape=answers.ReadinessOutput), 503: Answer(shape=answers.ReadinessOutput)},
     ),
     _operation(
         "/metrics",
@@ -159,7 +161,7 @@ OPERATIONS = (
         "The graphs that are served.",
         list_graphs,
         tag="management",
-        answers={200: Answer(shape=GraphListResponse)},
+        answers={200: Answer(shape=answers.GraphListResponse)},
         errors=(401, 403, 405, 500),
     ),
     _operation(
@@ -168,7 +170,7 @@ OPERATIONS = (
         "Interrupted writes: pending and resolved.",
         recovery,
         tag="management",
-        answers={200: Answer(shape=RecoveryOutput)},
+        answers={200: Answer(shape=change_answers.RecoveryOutput)},
         errors=_ERRORS,
     ),
     _operation(
@@ -178,7 +180,7 @@ OPERATIONS = (
         decisions,
         tag="management",
         parameters=(Parameter("after", "uint", nullable=False), LIMIT),
-        answers={200: Answer(shape=DecisionListOutput)},
+        answers={200: Answer(shape=change_answers.DecisionListOutput)},
         errors=_ERRORS,
     ),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from omnigraph.server.http.parameters import Parameter
+from omnigraph.server.http import Parameter
 
 BRANCH = Parameter("branch")
 LIMIT = Parameter("limit", "uint", nullable=False)

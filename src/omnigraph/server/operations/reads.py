@@ -12,15 +12,11 @@ from omnigraph.model.errors import BadRequest, CommitNotFound, Denied, NotFound
 from omnigraph.model.types import Scalar
 from omnigraph.server.call import Call, branch_name
 from omnigraph.server.documents import snapshot_output
-from omnigraph.server.http.exchange import params_of
-from omnigraph.server.http.refusals import bad_request
-from omnigraph.server.http.replies import ARROW, Reply
+from omnigraph.server.http import ARROW, Reply, bad_request, params_of
 from omnigraph.server.operation import Answer, Operation, on_graph
 from omnigraph.server.operations.headers import timeout_seconds, wants_arrow, wants_text_integers
 from omnigraph.server.operations.parameters import BRANCH, TIMEOUT
-from omnigraph.server.wire.answers import LegacyReadOutput, ReadOutput, ReadTargetOutput, SchemaOutput, SnapshotOutput
-from omnigraph.server.wire.bodies import ExplainRequest, QueryRequest, ReadRequest
-from omnigraph.server.wire.change_answers import ExplainOutput
+from omnigraph.server.wire import answers, bodies, change_answers
 
 if TYPE_CHECKING:
     from omnigraph.query import QueryResult
@@ -92,7 +88,7 @@ def declared_params(text: str, name: str | None) -> set[str]:
 def read_reply(call: Call, result: QueryResult, question: Question) -> Reply:
     if wants_arrow(call):
         return _arrow(result)
-    output = ReadOutput(**_members(result, question, wants_text_integers(call)))
+    output = answers.ReadOutput(**_members(result, question, wants_text_integers(call)))
     if result.commit_id is not None:
         output.graph_commit_id = result.commit_id
     return Reply.of(output)
@@ -107,7 +103,7 @@ def _members(result: QueryResult, question: Question, text_integers: bool) -> di
                 row[name] = _as_text(row[name])
     members: dict[str, Any] = {
         "query_name": result.query_name,
-        "target": ReadTargetOutput(branch=question.branch, snapshot=question.snapshot),
+        "target": answers.ReadTargetOutput(branch=question.branch, snapshot=question.snapshot),
         "row_count": result.row_count,
         "rows": rows,
     }
@@ -139,7 +135,7 @@ def _arrow(result: QueryResult) -> Reply:
 
 
 async def query(call: Call) -> Reply:
-    body = await call.body(QueryRequest)
+    body = await call.body(bodies.QueryRequest)
     question = Question(body.query, body.name, body.params, body.branch, body.snapshot)
     try:
         result = await ask(call, question)
@@ -150,19 +146,19 @@ async def query(call: Call) -> Reply:
 
 
 async def read(call: Call) -> Reply:
-    body = await call.body(ReadRequest)
+    body = await call.body(bodies.ReadRequest)
     question = Question(body.query_source, body.query_name, body.params, body.branch, body.snapshot)
     result = await ask(call, question)
-    return Reply.of(LegacyReadOutput(**_members(result, question, text_integers=False)))
+    return Reply.of(answers.LegacyReadOutput(**_members(result, question, text_integers=False)))
 
 
 async def explain(call: Call) -> Reply:
-    body = await call.body(ExplainRequest)
+    body = await call.body(bodies.ExplainRequest)
     question = Question(body.query, body.name, body.params, body.branch, body.snapshot)
     options: dict[str, Any] = {"query_name": question.name, "timeout": timeout_seconds(call), "analyze": body.analyze}
     run = partial(call.graph.explain, **question.where(), **options)
     found = await call.read(lambda: _masked(question, lambda: _lenient(run, question.text, question)))
-    return Reply.of(ExplainOutput(text=found.text, plan=found.to_json()))
+    return Reply.of(change_answers.ExplainOutput(text=found.text, plan=found.to_json()))
 
 
 async def snapshot(call: Call) -> Reply:
@@ -171,7 +167,7 @@ async def snapshot(call: Call) -> Reply:
 
 
 async def schema(call: Call) -> Reply:
-    return Reply.of(SchemaOutput(schema_source=await call.read(lambda: call.graph.schema_source)))
+    return Reply.of(answers.SchemaOutput(schema_source=await call.read(lambda: call.graph.schema_source)))
 
 
 READ_ERRORS = (400, 401, 403, 404, 409, 410, 413, 415, 500, 503, 504)
@@ -184,7 +180,7 @@ OPERATIONS = (
         summary="The tables that a branch makes visible.",
         handler=snapshot,
         parameters=(BRANCH,),
-        answers={200: Answer(shape=SnapshotOutput)},
+        answers={200: Answer(shape=answers.SnapshotOutput)},
         errors=(400, 401, 403, 404, 409, 500, 503),
     ),
     Operation(
@@ -195,8 +191,8 @@ OPERATIONS = (
         summary="Run a read query on one snapshot.",
         handler=query,
         parameters=(TIMEOUT,),
-        body=QueryRequest,
-        answers={200: Answer(shape=ReadOutput)},
+        body=bodies.QueryRequest,
+        answers={200: Answer(shape=answers.ReadOutput)},
         errors=(*READ_ERRORS, 502),
     ),
     Operation(
@@ -207,8 +203,8 @@ OPERATIONS = (
         summary="Run a read query; use /query instead.",
         handler=read,
         parameters=(TIMEOUT,),
-        body=ReadRequest,
-        answers={200: Answer(shape=LegacyReadOutput)},
+        body=bodies.ReadRequest,
+        answers={200: Answer(shape=answers.LegacyReadOutput)},
         errors=(*READ_ERRORS, 502),
         is_deprecated=True,
         successor="query",
@@ -221,8 +217,8 @@ OPERATIONS = (
         summary="Show the plan of a read query.",
         handler=explain,
         parameters=(TIMEOUT,),
-        body=ExplainRequest,
-        answers={200: Answer(shape=ExplainOutput)},
+        body=bodies.ExplainRequest,
+        answers={200: Answer(shape=change_answers.ExplainOutput)},
         errors=(*READ_ERRORS, 502),
     ),
     Operation(
@@ -232,7 +228,7 @@ OPERATIONS = (
         tag="schema",
         summary="The text of the accepted schema.",
         handler=schema,
-        answers={200: Answer(shape=SchemaOutput)},
+        answers={200: Answer(shape=answers.SchemaOutput)},
         errors=(401, 403, 404, 409, 500, 503),
     ),
 )

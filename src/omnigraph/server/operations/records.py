@@ -11,7 +11,7 @@ from typing import Any
 
 from omnigraph.language.schema import Catalog
 from omnigraph.model.strict_json import DECODER
-from omnigraph.server.http.refusals import bad_request
+from omnigraph.server.http import bad_request
 
 _BLANK = " \t\r\n"
 _MEMBERS = {"type": ("type", "data"), "edge": ("edge", "from", "to", "data")}

@@ -8,16 +8,15 @@ from typing import Any
 from omnigraph.graph import compile_schema_text
 from omnigraph.model.errors import BadRequest, Conflict
 from omnigraph.server.call import Call
-from omnigraph.server.http.replies import Reply
+from omnigraph.server.http import Reply
 from omnigraph.server.operation import Answer, Operation, on_graph
 from omnigraph.server.stored_queries import broken_by
-from omnigraph.server.wire.answers import SchemaApplyOutput
-from omnigraph.server.wire.bodies import SchemaApplyRequest
+from omnigraph.server.wire import answers, bodies
 
 
 async def apply_schema(call: Call) -> Reply:
     """The policy first: who may not change the schema does not learn how this server is set up."""
-    body = await call.body(SchemaApplyRequest)
+    body = await call.body(bodies.SchemaApplyRequest)
     allow = partial(call.graph.authorize, "schema_apply", target_branch="main")
     await call.read(allow)
     if call.generation.serving.is_cluster:
@@ -28,7 +27,7 @@ async def apply_schema(call: Call) -> Reply:
     return Reply.of(await call.write(allow, len(body.schema_source.encode()), lambda: _apply(call, body)))
 
 
-def _apply(call: Call, body: SchemaApplyRequest) -> dict[str, Any]:
+def _apply(call: Call, body: bodies.SchemaApplyRequest) -> dict[str, Any]:
     """Stored queries are checked against the new schema before anything changes."""
     if broken := broken_by(call.served.stored, compile_schema_text(body.schema_source).catalog):
         raise BadRequest(f"schema check: the new schema breaks stored queries: {'; '.join(broken)}")
@@ -45,8 +44,8 @@ OPERATIONS = (
         tag="mutations",
         summary="Change the schema; the schema of a cluster's graph is changed by the cluster.",
         handler=apply_schema,
-        body=SchemaApplyRequest,
-        answers={200: Answer(shape=SchemaApplyOutput)},
+        body=bodies.SchemaApplyRequest,
+        answers={200: Answer(shape=answers.SchemaApplyOutput)},
         errors=(400, 401, 403, 404, 408, 409, 413, 415, 429, 500, 503),
     ),
 )

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from omnigraph.model.errors import Denied
 from omnigraph.server.call import Call
-from omnigraph.server.http.exchange import parsed, shaped
-from omnigraph.server.http.refusals import HttpRefusal, bad_request, not_found
-from omnigraph.server.http.replies import Reply
+from omnigraph.server.http import HttpRefusal, Reply, bad_request, not_found, parsed, shaped
 from omnigraph.server.operation import Answer, Operation, on_graph
 from omnigraph.server.operations.headers import condition, refuse_condition
 from omnigraph.server.operations.parameters import IF_COMMIT, KEY, TIMEOUT
 from omnigraph.server.operations.reads import READ_ERRORS, Question, ask, read_reply
 from omnigraph.server.operations.writes import WRITE_ERRORS, run_mutation
 from omnigraph.server.stored_queries import StoredQuery
-from omnigraph.server.wire.answers import ChangeOutput, QueriesCatalogOutput, ReadOutput
-from omnigraph.server.wire.bodies import ChangeRequest, InvokeStoredQueryRequest
+from omnigraph.server.wire import answers, bodies
 
 
 async def catalogue(call: Call) -> Reply:
@@ -27,7 +24,7 @@ async def catalogue(call: Call) -> Reply:
             return queries
         return [query for query in queries if call.graph.allows("invoke_query", query=query.name)]
 
-    return Reply.of(QueriesCatalogOutput(queries=[query.entry for query in await call.read(listed)]))
+    return Reply.of(answers.QueriesCatalogOutput(queries=[query.entry for query in await call.read(listed)]))
 
 
 async def invoke(call: Call) -> Reply:
@@ -50,25 +47,25 @@ async def invoke_if(call: Call) -> Reply:
     return await run_mutation(call, _change(stored, body), head)
 
 
-def _change(stored: StoredQuery, body: InvokeStoredQueryRequest) -> ChangeRequest:
+def _change(stored: StoredQuery, body: bodies.InvokeStoredQueryRequest) -> bodies.ChangeRequest:
     if body.snapshot is not None:
         raise bad_request("stored mutation cannot target a snapshot")
-    return ChangeRequest(query=stored.text, name=stored.name, params=body.params, branch=body.branch)
+    return bodies.ChangeRequest(query=stored.text, name=stored.name, params=body.params, branch=body.branch)
 
 
-async def _body(call: Call) -> InvokeStoredQueryRequest:
+async def _body(call: Call) -> bodies.InvokeStoredQueryRequest:
     """Nothing, null and an empty object mean the defaults; the content type does not matter."""
     raw = await call.request.body(call.state.settings.body_max)
     if not raw.strip():
-        return InvokeStoredQueryRequest()
+        return bodies.InvokeStoredQueryRequest()
     try:
         found = parsed(raw)
-        return InvokeStoredQueryRequest() if found is None else shaped(found, InvokeStoredQueryRequest)
+        return bodies.InvokeStoredQueryRequest() if found is None else shaped(found, bodies.InvokeStoredQueryRequest)
     except HttpRefusal as error:
         raise bad_request(f"invalid stored-query invocation body: {error.sentence()}") from None
 
 
-async def _find(call: Call, body: InvokeStoredQueryRequest) -> StoredQuery:
+async def _find(call: Call, body: bodies.InvokeStoredQueryRequest) -> StoredQuery:
     """The query, if the caller may run it: whether it exists is not told to anyone else."""
     name = call.path["name"]
     try:
@@ -95,7 +92,7 @@ OPERATIONS = (
         tag="queries",
         summary="The stored queries of the graph, with their parameters.",
         handler=catalogue,
-        answers={200: Answer(shape=QueriesCatalogOutput)},
+        answers={200: Answer(shape=answers.QueriesCatalogOutput)},
         errors=(401, 403, 404, 500, 503),
     ),
     Operation(
@@ -106,9 +103,9 @@ OPERATIONS = (
         summary="Run a stored query.",
         handler=invoke,
         parameters=(TIMEOUT, KEY),
-        body=InvokeStoredQueryRequest,
+        body=bodies.InvokeStoredQueryRequest,
         body_required=False,
-        answers={200: Answer(shape=(ReadOutput, ChangeOutput))},
+        answers={200: Answer(shape=(answers.ReadOutput, answers.ChangeOutput))},
         errors=_ALL_ERRORS,
     ),
     Operation(
@@ -119,9 +116,9 @@ OPERATIONS = (
         summary="Run a stored mutation if a commit is still the head of the branch.",
         handler=invoke_if,
         parameters=(IF_COMMIT, KEY),
-        body=InvokeStoredQueryRequest,
+        body=bodies.InvokeStoredQueryRequest,
         body_required=False,
-        answers={200: Answer(shape=ChangeOutput)},
+        answers={200: Answer(shape=answers.ChangeOutput)},
         errors=(*WRITE_ERRORS, 412),
     ),
 )

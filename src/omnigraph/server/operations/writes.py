@@ -8,15 +8,12 @@ from typing import TYPE_CHECKING, Any
 from omnigraph.language.query import ParameterError
 from omnigraph.server.call import Call, branch_name
 from omnigraph.server.documents import change_output
-from omnigraph.server.http.exchange import params_of, parsed, shaped
-from omnigraph.server.http.refusals import bad_request
-from omnigraph.server.http.replies import Reply, to_json
+from omnigraph.server.http import Reply, bad_request, params_of, parsed, shaped, to_json
 from omnigraph.server.operation import Answer, Operation, on_graph
 from omnigraph.server.operations.headers import condition, idempotency_key, refuse_condition
 from omnigraph.server.operations.parameters import IF_COMMIT, KEY
 from omnigraph.server.operations.reads import declared_params
-from omnigraph.server.wire.answers import ChangeOutput
-from omnigraph.server.wire.bodies import ChangeRequest
+from omnigraph.server.wire import answers, bodies
 
 if TYPE_CHECKING:
     from omnigraph.write import MutationResult
@@ -24,7 +21,7 @@ if TYPE_CHECKING:
 ALIASES = {"query_source": "query", "query_name": "name"}
 
 
-async def change_request(call: Call) -> ChangeRequest:
+async def change_request(call: Call) -> bodies.ChangeRequest:
     """The body, also under the older names of its members; both names of one member are too many."""
     call.request.require_json()
     found = parsed(await call.request.body(call.state.settings.body_max))
@@ -34,10 +31,10 @@ async def change_request(call: Call) -> ChangeRequest:
                 raise bad_request(f"'{alias}' is another name of '{name}': give one of them")
             if alias in found:
                 found[name] = found.pop(alias)
-    return shaped(found, ChangeRequest)
+    return shaped(found, bodies.ChangeRequest)
 
 
-async def run_mutation(call: Call, body: ChangeRequest, if_commit: str | None) -> Reply:
+async def run_mutation(call: Call, body: bodies.ChangeRequest, if_commit: str | None) -> Reply:
     """Runs it after the policy and the admission. `if_commit` must still be the head."""
     branch, params = branch_name(body.branch), params_of(body.params)
     key = idempotency_key(call)
@@ -52,7 +49,7 @@ async def run_mutation(call: Call, body: ChangeRequest, if_commit: str | None) -
     return Reply.of(change_output(result), commit_id=result.commit_id)
 
 
-def _mutate(call: Call, body: ChangeRequest, params: dict[str, Any], options: dict[str, Any]) -> MutationResult:
+def _mutate(call: Call, body: bodies.ChangeRequest, params: dict[str, Any], options: dict[str, Any]) -> MutationResult:
     """Parameters that the query does not declare are ignored, as the contract promises."""
     try:
         return call.graph.mutate(body.query, params, **options)
@@ -84,8 +81,8 @@ OPERATIONS = (
         summary="Run insert, update and delete statements as one commit.",
         handler=mutate,
         parameters=(KEY,),
-        body=ChangeRequest,
-        answers={200: Answer(shape=ChangeOutput)},
+        body=bodies.ChangeRequest,
+        answers={200: Answer(shape=answers.ChangeOutput)},
         errors=WRITE_ERRORS,
     ),
     Operation(
@@ -96,8 +93,8 @@ OPERATIONS = (
         summary="Run a mutation if a commit is still the head of the branch.",
         handler=mutate_if,
         parameters=(IF_COMMIT, KEY),
-        body=ChangeRequest,
-        answers={200: Answer(shape=ChangeOutput)},
+        body=bodies.ChangeRequest,
+        answers={200: Answer(shape=answers.ChangeOutput)},
         errors=(*WRITE_ERRORS, 412),
     ),
     Operation(
@@ -108,8 +105,8 @@ OPERATIONS = (
         summary="Run a mutation; use /mutate instead.",
         handler=mutate,
         parameters=(KEY,),
-        body=ChangeRequest,
-        answers={200: Answer(shape=ChangeOutput)},
+        body=bodies.ChangeRequest,
+        answers={200: Answer(shape=answers.ChangeOutput)},
         errors=WRITE_ERRORS,
         is_deprecated=True,
         successor="mutate",

@@ -172,7 +172,7 @@ class SchemaApplyOutput(msgspec.Struct, kw_only=True):
     step_count: Uint
     graph_manifest_version: U64
     steps: list[Any]
-    commit: str | None | UnsetType = UNSET
+    commit: str | UnsetType | None = UNSET
     """The id of the commit that changed it."""
     text_stored: bool | UnsetType = UNSET
     tables: list[Any] | UnsetType = UNSET
