@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from omnigraph.history.commits import commit_list as commit_list
     from omnigraph.history.commits import find_commit as find_commit
     from omnigraph.history.commits import snapshot_at as snapshot_at
+    from omnigraph.history.commits import state_if_there as state_if_there
     from omnigraph.history.entity_log import EntityLogEntry as EntityLogEntry
     from omnigraph.history.entity_log import PropertyBlame as PropertyBlame
     from omnigraph.history.entity_log import blame as blame
@@ -86,6 +87,7 @@ else:
                 "commit_list",
                 "find_commit",
                 "snapshot_at",
+                "state_if_there",
             ),
             "commit_graph": (
                 "AheadBehind",

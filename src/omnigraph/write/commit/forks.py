@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
+from omnigraph.history import state_if_there
 from omnigraph.model.errors import Conflict
 from omnigraph.model.identifiers import MAIN
 from omnigraph.storage import GraphStorage, Point, reach
@@ -26,23 +26,30 @@ def fork(storage: GraphStorage, base: WriteBase, pin: TablePin) -> TablePin:
                 f"table '{pin.table_key}' has a fork '{branch}' that another branch reads",
                 "delete the other branch first, or write on a branch of another name",
             )
-        _remove_leftover(storage, pin.location, branch, storage.manifest.branches())
+        _remove_leftover(storage, pin.location, branch)
     storage.lineages.create(pin.location, branch, pin.lineage, pin.version)
     reach(Point.MUTATION_FORKED)
     return replace(pin, lineage=branch, incarnation=base.loaded.state.incarnation)
 
 
-def _remove_leftover(storage: GraphStorage, location: str, lineage: str, live: Sequence[str]) -> None:
-    """A fork that nobody reads; first those that were cut from it and whose branches are gone: their deletion died."""
+def _remove_leftover(storage: GraphStorage, location: str, lineage: str) -> None:
+    """A fork that nobody reads; first those that were cut from it and whose branches are gone: their deletion died.
+
+    A branch of such a name may be made again by another process, and its fork is read by nobody until it is published.
+    So its lease is taken, without waiting: the caller has one already.
+    """
     for child in storage.lineages.children(location, lineage):
-        if child not in live and not _is_read(storage, location, child):
-            _remove_leftover(storage, location, child, live)
+        with storage.leases.hold(child, wait_s=0):
+            if child not in storage.manifest.branches() and not _is_read(storage, location, child):
+                _remove_leftover(storage, location, child)
     storage.lineages.delete(location, lineage)
 
 
 def _is_read(storage: GraphStorage, location: str, lineage: str) -> bool:
+    """Whether a branch reads this fork. One that is deleted while it is looked at does not."""
+    states = (state_if_there(storage, branch) for branch in storage.manifest.branches())
     return any(
         pin.location == location and pin.lineage == lineage
-        for branch in storage.manifest.branches()
-        for pin in storage.manifest.load(branch).state.pins()
+        for state in states
+        for pin in (() if state is None else state.pins())
     )
