@@ -20,7 +20,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import field, replace
 
 from omnigraph.language.schema import CompiledSchema
-from omnigraph.model.errors import Json, LeaseTimeout, OmniGraphError, SchemaApplyInProgress
+from omnigraph.model.errors import (
+    CommitNotDurable,
+    Json,
+    LeaseTimeout,
+    OmniGraphError,
+    SchemaApplyInProgress,
+    SyncFailed,
+    sentence_of,
+)
 from omnigraph.model.identifiers import MAIN, TableKey, new_ulid
 from omnigraph.model.late_dataclass import dataclass
 from omnigraph.model.progress import ProgressListener
@@ -215,6 +223,8 @@ class _Apply:
             return resolve_own(storage, base, Intended(sidecar, plan, tuple(staged.effects)), self._lease, error)
         try:
             finish_schema_apply(storage, sidecar, self._lease.check)  # phase D
+        except SyncFailed as error:
+            raise CommitNotDurable(plan.identity.commit_id, sentence_of(error)) from error
         except (OmniGraphError, InjectedFault) as error:
             _log.warning("the schema change is done; what is left to tidy up waits for the next writer: %s", error)
         return published.commit

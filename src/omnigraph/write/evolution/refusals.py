@@ -73,4 +73,4 @@ class SchemaRowsRefused(ValidationFailed):
 
     @property
     def hint(self) -> str | None:
-        return "mend or delete these entities, then apply the schema again"
+        return "correct or delete these entities, then apply the schema again"
