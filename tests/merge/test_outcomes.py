@@ -277,7 +277,10 @@ def test_a_source_that_was_made_again_meanwhile_makes_the_merge_stale(graph: Gra
         other.delete_branch("feature")
         other.create_branch("feature")
 
-    with armed(Point.MUTATION_STAGED, make_again), pytest.raises(ReadSetChanged):
+    with (
+        armed(Point.MUTATION_STAGED, make_again),
+        pytest.raises(ReadSetChanged, match="is now another branch of this name"),
+    ):
         merged(graph, "feature")
     assert "Eve" not in people(graph)
     assert_clean(graph)

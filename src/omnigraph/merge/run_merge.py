@@ -234,7 +234,8 @@ class _Run:
         try:
             self._storage.manifest.require_still(self._source)
         except (BranchNotFound, BranchReplaced) as error:
-            raise ReadSetChanged(f"branch_identifier:{self._request.source}") from error
+            now = "another branch of this name" if isinstance(error, BranchReplaced) else None
+            raise ReadSetChanged(f"branch_identifier:{self._request.source}", "the one to be merged", now) from error
 
 
 def _head(snapshot: Snapshot) -> str:
