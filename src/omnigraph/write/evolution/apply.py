@@ -38,6 +38,7 @@ from omnigraph.storage import (
     InjectedFault,
     Point,
     accept,
+    accept_now,
     archive,
     contract_of,
     make_table,
@@ -58,7 +59,15 @@ from omnigraph.storage.manifest import (
     publish,
 )
 from omnigraph.storage.tables import table_schema
-from omnigraph.write.commit import Intended, WriteBase, pending_on, require_head_at_pin, resolve_own, sidecar_pin
+from omnigraph.write.commit import (
+    Intended,
+    WriteBase,
+    pending_on,
+    require_head_at_pin,
+    resolve_own,
+    sidecar_pin,
+    write_base,
+)
 from omnigraph.write.evolution.effects import StagedTables, check_rows, staged_tables
 from omnigraph.write.evolution.lock import locked, refuse_foreign, refuse_living
 from omnigraph.write.evolution.plan import Consent, SchemaPlan, plan_change
@@ -106,6 +115,7 @@ def apply_schema(storage: GraphStorage, change: SchemaChange) -> SchemaReceipt:
         try:
             refuse_living(storage)
             recover_graph(storage)
+            _refuse_early(storage, change)
             wait_s = max(WAIT_MAX_S, deadline - time.monotonic())
             with storage.leases.hold(MAIN, graph=True, wait_s=wait_s) as lease:
                 return _Apply(storage, change, lease).run()
@@ -113,6 +123,22 @@ def apply_schema(storage: GraphStorage, change: SchemaChange) -> SchemaReceipt:
             if time.monotonic() >= deadline:
                 raise
             time.sleep(POLL_S)
+
+
+def _refuse_early(storage: GraphStorage, change: SchemaChange) -> None:
+    """What cannot be done now is refused before anybody has to wait for it; it is looked at again under the lock."""
+    base = write_base(storage, MAIN, accept_now(storage.objects, read_files(storage.objects)))
+    refuse_plan(plan_change(storage, base.pins(), base.schema, change.desired, change.consent, change.restored))
+
+
+def refuse_plan(plan: SchemaPlan) -> None:
+    """Raises for a plan that cannot be carried out as the graph is."""
+    if not plan.supported:
+        raise SchemaChangeUnsupported(plan.unsupported)
+    if plan.blocking_branches:
+        raise SchemaBlockedByBranches(plan.blocking_branches)
+    if plan.pinning_tags:
+        raise SchemaBlockedByTags(plan.pinning_tags)
 
 
 class _Apply:
@@ -143,12 +169,7 @@ class _Apply:
         plan = plan_change(
             self._storage, base.pins(), base.schema, change.desired, change.consent, restored=change.restored
         )
-        if not plan.supported:
-            raise SchemaChangeUnsupported(plan.unsupported)
-        if plan.blocking_branches:
-            raise SchemaBlockedByBranches(plan.blocking_branches)
-        if plan.pinning_tags:
-            raise SchemaBlockedByTags(plan.pinning_tags)
+        refuse_plan(plan)
         return plan
 
     def _text_alone(self, base: WriteBase, plan: SchemaPlan) -> SchemaReceipt:
