@@ -26,6 +26,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             load_body_max=arguments.load_body_max,
             drain_seconds=arguments.drain_seconds,
             query_seconds=arguments.query_seconds,
+            head_seconds=arguments.head_seconds,
+            idle_seconds=arguments.idle_seconds,
         )
     )
 
@@ -42,6 +44,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--load-body-max", type=int, metavar="BYTES", help="The largest load; default 32 MiB, 0: none.")
     parser.add_argument("--drain-seconds", type=float, metavar="S", help="How long a stop waits; default 30.")
     parser.add_argument("--query-seconds", type=float, metavar="S", help="End queries that take longer.")
+    parser.add_argument("--head-seconds", type=float, metavar="S", help="The time for a request's head; default 10.")
+    parser.add_argument("--idle-seconds", type=float, metavar="S", help="The longest pause in a body; default 30.")
     parser.add_argument("--worker", help=argparse.SUPPRESS)
     parser.add_argument("--socket", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--ready", type=int, help=argparse.SUPPRESS)

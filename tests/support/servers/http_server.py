@@ -108,13 +108,13 @@ class HttpServer:
     def log_text(self) -> str:
         return self.log.read_text(encoding="utf-8")
 
-    def logged(self, *words: str) -> str:
+    def logged(self, *words: str, times: int = 1) -> str:
         """The first line of the log with all of these words; an answer may arrive before its line is written."""
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 30
         while time.monotonic() < deadline:
-            for line in self.log_text().splitlines():
-                if all(word in line for word in words):
-                    return line
+            found = [line for line in self.log_text().splitlines() if all(word in line for word in words)]
+            if len(found) >= times:
+                return found[0]
             time.sleep(0.01)
         raise AssertionError(f"no line of the log has {words}:\n{self.log_text()[-4000:]}")
 

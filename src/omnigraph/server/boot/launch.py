@@ -33,6 +33,8 @@ class Launch:
     load_body_max: int | None = None
     drain_seconds: float | None = None
     query_seconds: float | None = None
+    head_seconds: float | None = None
+    idle_seconds: float | None = None
 
     @property
     def host(self) -> str:

@@ -103,8 +103,8 @@ class Booted:
 
 def boot(launch: Launch) -> Booted:
     """Reads what is to be served, checks who may be served, and opens every graph."""
-    given = {"load_body_max": launch.load_body_max, "query_seconds": launch.query_seconds}
-    settings, warnings = settings_from(os.environ, drain_seconds=launch.drain_seconds, **given)
+    named = ("load_body_max", "query_seconds", "head_seconds", "idle_seconds", "drain_seconds")
+    settings, warnings = settings_from(os.environ, **{name: getattr(launch, name) for name in named})
     source = source_of(launch)
     serving = source.read()
     require_all = launch.require_all_graphs or is_set("OMNIGRAPH_REQUIRE_ALL_GRAPHS")
