@@ -15,12 +15,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from os import PathLike
 
-    from omnigraph.client import AsyncRemoteGraph as AsyncRemoteGraph
     from omnigraph.client import RemoteGraph as RemoteGraph
     from omnigraph.graph import Graph as Graph
     from omnigraph.graph import PinnedGraph as PinnedGraph
     from omnigraph.graph import verify as verify
-    from omnigraph.graph.gate import Policy
     from omnigraph.history import PastEntity as PastEntity
     from omnigraph.history import Snapshot as Snapshot
     from omnigraph.history import Tag as Tag
@@ -31,7 +29,6 @@ if TYPE_CHECKING:
     from omnigraph.history.feed import FeedPage as FeedPage
     from omnigraph.history.feed import PageLimits as PageLimits
     from omnigraph.language import CompileError as CompileError
-    from omnigraph.language import Diagnostic as Diagnostic
     from omnigraph.language.query import ParameterError as ParameterError
     from omnigraph.language.schema import MigrationPlan as MigrationPlan
     from omnigraph.merge import MergeConflict as MergeConflict
@@ -44,7 +41,6 @@ if TYPE_CHECKING:
     from omnigraph.model.errors import BranchNotFound as BranchNotFound
     from omnigraph.model.errors import CommitNotFound as CommitNotFound
     from omnigraph.model.errors import Conflict as Conflict
-    from omnigraph.model.errors import Corrupt as Corrupt
     from omnigraph.model.errors import Denied as Denied
     from omnigraph.model.errors import Gone as Gone
     from omnigraph.model.errors import GraphNotFound as GraphNotFound
@@ -56,8 +52,7 @@ if TYPE_CHECKING:
     from omnigraph.model.progress import Progress as Progress
     from omnigraph.model.progress import ProgressListener as ProgressListener
     from omnigraph.pipeline.export import ExportResult as ExportResult
-    from omnigraph.policy import Bundle as Bundle
-    from omnigraph.policy import Decision as Decision
+    from omnigraph.policy import Policy as Policy
     from omnigraph.policy import PolicyDenied as PolicyDenied
     from omnigraph.query import Cancellation as Cancellation
     from omnigraph.query import Explanation as Explanation
@@ -65,7 +60,6 @@ if TYPE_CHECKING:
     from omnigraph.query import QueryLimits as QueryLimits
     from omnigraph.query import QueryResult as QueryResult
     from omnigraph.storage import AcceptedSchema as AcceptedSchema
-    from omnigraph.storage import RecoveryRecord as RecoveryRecord
     from omnigraph.storage.files import Durability as Durability
     from omnigraph.storage.manifest import GraphCommit as GraphCommit
     from omnigraph.write import LoadInterrupted as LoadInterrupted
@@ -73,9 +67,7 @@ if TYPE_CHECKING:
     from omnigraph.write import LoadResult as LoadResult
     from omnigraph.write import MutationResult as MutationResult
     from omnigraph.write.intake.tabular import Suggestion as Suggestion
-    from omnigraph.write.recovery import Sidecar as Sidecar
     from omnigraph.write.rules import ValidationFailed as ValidationFailed
-    from omnigraph.write.rules import Violation as Violation
     from omnigraph.write.upkeep import IndexReport as IndexReport
     from omnigraph.write.upkeep import IndexStatus as IndexStatus
     from omnigraph.write.upkeep import OptimizeReport as OptimizeReport
@@ -84,12 +76,12 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
-    "client": ("AsyncRemoteGraph", "RemoteGraph"),
+    "client": ("RemoteGraph",),
     "graph": ("Graph", "PinnedGraph", "verify"),
     "history": ("PastEntity", "Snapshot", "Tag"),
     "history.diff": ("Diff", "EntityChange"),
     "history.feed": ("Baseline", "CommitChanges", "FeedPage", "PageLimits"),
-    "language": ("CompileError", "Diagnostic"),
+    "language": ("CompileError"),
     "language.query": ("ParameterError",),
     "language.schema": ("MigrationPlan",),
     "merge": ("MergeConflict", "MergeConflicts", "MergeResult", "RestoreResult", "RevertResult"),
@@ -99,7 +91,6 @@ _HOMES = {
         "BranchNotFound",
         "CommitNotFound",
         "Conflict",
-        "Corrupt",
         "Denied",
         "Gone",
         "GraphNotFound",
@@ -111,14 +102,13 @@ _HOMES = {
     ),
     "model.progress": ("Progress", "ProgressListener"),
     "pipeline.export": ("ExportResult",),
-    "policy": ("Bundle", "Decision", "PolicyDenied"),
+    "policy": ("Policy", "PolicyDenied"),
     "query": ("Cancellation", "Explanation", "QueryCancelled", "QueryLimits", "QueryResult"),
-    "storage": ("AcceptedSchema", "RecoveryRecord"),
+    "storage": ("AcceptedSchema",),
     "storage.manifest": ("GraphCommit",),
     "write": ("LoadInterrupted", "LoadReport", "LoadResult", "MutationResult"),
     "write.intake.tabular": ("Suggestion",),
-    "write.recovery": ("Sidecar",),
-    "write.rules": ("ValidationFailed", "Violation"),
+    "write.rules": ("ValidationFailed",),
     "write.upkeep": ("IndexReport", "IndexStatus", "OptimizeReport"),
     "write.verify": ("VerifyReport",),
 }

@@ -33,17 +33,21 @@ FREE = {
 
 CALLS: dict[str, tuple[Callable[[Graph, Path], Any], str, str | None, str | None]] = {
     # name: (call, action, branch, target branch)
+    "apply_schema": (lambda g, _: g.apply_schema(SCHEMA + "node City { name: String }"), "schema_apply", None, "main"),
     "at": (lambda g, _: g.at("main"), "read", "main", None),
     "authorize": (lambda g, _: g.authorize("change", branch=" main "), "change", "main", None),
     "authorize_load": (lambda g, _: g.authorize_load(" main "), "change", "main", None),
     "baseline_lines": (lambda g, _: g.baseline_lines(), "export", "main", None),
     "baseline": (lambda g, p: g.baseline(p / "b.jsonl"), "export", "main", None),
     "blame": (lambda g, _: g.blame("Person", "Ada"), "read", "main", None),
+    "blob": (lambda g, _: g.blob("Person", "Ada", "photo"), "read", "main", None),
     "branch": (lambda g, _: g.branch("main"), "read", "main", None),
     "branch_details": (lambda g, _: g.branch_details(), "read", None, None),
     "branches": (lambda g, _: g.branches(), "read", None, None),
     "changes": (lambda g, _: g.changes(), "read", "main", None),
+    "cleanup": (lambda g, _: g.cleanup(keep_versions=1), "admin", None, None),
     "cleanup_staging": (lambda g, _: g.cleanup_staging(), "admin", None, None),
+    "clone": (lambda g, p: g.clone(p / "copy.omni", branch="main"), "export", "main", None),
     "commit": (lambda g, _: g.commit("01K0Q6W3Z8S4B6M1T9V2R7N5XD"), "read", None, None),
     "commit_as_of": (lambda g, _: g.commit_as_of("2100-01-01T00:00:00Z"), "read", "main", None),
     "commit_changes": (lambda g, _: g.commit_changes("main"), "read", "main", None),
@@ -68,7 +72,9 @@ CALLS: dict[str, tuple[Callable[[Graph, Path], Any], str, str | None, str | None
     "plan_schema": (lambda g, _: g.plan_schema(SCHEMA), "read", None, None),
     "query": (lambda g, _: g.query(ALL, branch=" main "), "read", "main", None),
     "recoveries": (lambda g, _: g.recoveries(), "admin", None, None),
+    "repair": (lambda g, _: g.repair(), "admin", None, None),
     "restore": (lambda g, _: g.restore("main"), "change", "main", None),
+    "restore_schema": (lambda g, _: g.restore_schema("node:Person.age", at="main"), "schema_apply", None, "main"),
     "revert": (lambda g, _: g.revert("main"), "change", "main", None),
     "schema": (lambda g, _: g.schema, "read", None, None),
     "schema_source": (lambda g, _: g.schema_source, "read", None, None),
@@ -77,6 +83,8 @@ CALLS: dict[str, tuple[Callable[[Graph, Path], Any], str, str | None, str | None
     "suggest_mapping": (lambda g, _: g.suggest_mapping("x.csv"), "read", None, None),
     "tag": (lambda g, _: g.tag("t"), "branch_create", None, "t"),
     "tags": (lambda g, _: g.tags(), "read", None, None),
+    "unlock_schema": (lambda g, _: g.unlock_schema(), "schema_apply", None, "main"),
+    "upkeep": (lambda g, _: g.upkeep(), "admin", None, None),
     "verify": (lambda g, _: g.verify(), "admin", None, None),
 }
 

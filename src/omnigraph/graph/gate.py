@@ -14,12 +14,10 @@ from typing import TYPE_CHECKING
 from omnigraph.model.late_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from omnigraph.policy import ActionName, Authorizer, Decision, PolicyRequest
+    from omnigraph.policy import ActionName, Authorizer, Decision, Policy, PolicyRequest
 
     DecisionListener = Callable[[str, PolicyRequest, Decision], None]
     """Hears of every decision: who asked, what, and the answer."""
-    Policy = Authorizer | str | os.PathLike[str]
-    """What decides: a policy file, or an object that does."""
 
 
 @dataclass(frozen=True, slots=True)

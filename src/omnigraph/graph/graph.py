@@ -34,11 +34,12 @@ from omnigraph.storage.files import Durability
 from omnigraph.storage.manifest import LoadedManifest
 
 if TYPE_CHECKING:
-    from omnigraph.graph.gate import DecisionListener, Policy
+    from omnigraph.graph.gate import DecisionListener
     from omnigraph.graph.pinned import PinnedGraph
     from omnigraph.graph.reading import Read, Reader
     from omnigraph.model.progress import ProgressListener
     from omnigraph.pipeline.load import Engine, LoadMode, Source
+    from omnigraph.policy import Policy
     from omnigraph.query import Cancellation, Explanation, QueryLimits, QueryResult
     from omnigraph.query.plan import Mode
     from omnigraph.storage.external import BlobBases
@@ -129,8 +130,7 @@ class Graph(Merging, ChangeFeed, Maintenance, Blobs, Moving, Evolution):
         return graph
 
     def close(self) -> None:
-        """Drops the cached handles and ends background upkeep. Closing is optional: every write that returned is already
-        durable.
+        """Drops the cached handles and ends background upkeep. Closing is optional: writes are durable already.
 
         >>> graph = og.open("people.omni")
         >>> graph.close()

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from omnigraph.policy.actions import ResourceKind as ResourceKind
     from omnigraph.policy.authorizer import Authorizer as Authorizer
     from omnigraph.policy.authorizer import Decision as Decision
+    from omnigraph.policy.authorizer import Policy as Policy
     from omnigraph.policy.authorizer import PolicyRequest as PolicyRequest
     from omnigraph.policy.authorizer import ReadOnlyAuthorizer as ReadOnlyAuthorizer
     from omnigraph.policy.bundle import Bundle as Bundle
@@ -32,7 +33,7 @@ else:
         __name__,
         {
             "actions": ("Action", "ActionName", "ResourceKind"),
-            "authorizer": ("Authorizer", "Decision", "PolicyRequest", "ReadOnlyAuthorizer"),
+            "authorizer": ("Authorizer", "Decision", "Policy", "PolicyRequest", "ReadOnlyAuthorizer"),
             "bundle": ("Bundle", "Rule"),
             "cases": ("CaseMismatch", "PolicyCase", "read_cases", "run_cases"),
             "cedar": ("CedarPolicy", "compile_policy"),

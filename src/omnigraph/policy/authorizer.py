@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Protocol
 
 from omnigraph.model.late_dataclass import dataclass
@@ -32,6 +33,10 @@ class Authorizer(Protocol):
     """Decides requests. Raises PolicyEvaluationFailed if it cannot: that is never a permission."""
 
     def authorize(self, actor: str, request: PolicyRequest) -> Decision: ...
+
+
+Policy = Authorizer | str | os.PathLike[str]
+"""What a graph is opened with: an object that decides, or the path of a policy file."""
 
 
 class ReadOnlyAuthorizer:
