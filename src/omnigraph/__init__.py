@@ -66,6 +66,8 @@ if TYPE_CHECKING:
     from omnigraph.write import LoadReport as LoadReport
     from omnigraph.write import LoadResult as LoadResult
     from omnigraph.write import MutationResult as MutationResult
+    from omnigraph.write.evolution import SchemaPlan as SchemaPlan
+    from omnigraph.write.evolution import SchemaReceipt as SchemaReceipt
     from omnigraph.write.intake.tabular import Suggestion as Suggestion
     from omnigraph.write.rules import ValidationFailed as ValidationFailed
     from omnigraph.write.upkeep import IndexReport as IndexReport
@@ -107,6 +109,7 @@ _HOMES = {
     "storage": ("AcceptedSchema",),
     "storage.manifest": ("GraphCommit",),
     "write": ("LoadInterrupted", "LoadReport", "LoadResult", "MutationResult"),
+    "write.evolution": ("SchemaPlan", "SchemaReceipt"),
     "write.intake.tabular": ("Suggestion",),
     "write.rules": ("ValidationFailed",),
     "write.upkeep": ("IndexReport", "IndexStatus", "OptimizeReport"),

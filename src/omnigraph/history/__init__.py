@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from omnigraph.history.references import resolve as resolve
     from omnigraph.history.schemas import Continued as Continued
     from omnigraph.history.schemas import continued as continued
+    from omnigraph.history.schemas import earlier_names as earlier_names
     from omnigraph.history.schemas import is_later as is_later
     from omnigraph.history.schemas import schema_by_hash as schema_by_hash
     from omnigraph.history.schemas import schema_changes as schema_changes
@@ -113,6 +114,7 @@ else:
             "schemas": (
                 "Continued",
                 "continued",
+                "earlier_names",
                 "is_later",
                 "schema_by_hash",
                 "schema_changes",

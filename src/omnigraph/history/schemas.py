@@ -103,6 +103,21 @@ def continued(storage: GraphStorage, earlier: AcceptedSchema, later: AcceptedSch
     return Continued(types, properties)
 
 
+def earlier_names(storage: GraphStorage, schema: AcceptedSchema, key: TableKey) -> list[TableKey]:
+    """The names that a type of this schema had before, latest first."""
+    order = [str(commit.py.get(HASH)) for commit in schema_changes(storage.manifest.load(MAIN).state)]
+    known = [each for each in (_known(storage, ir_hash) for ir_hash in order) if each is not None]
+    names: list[TableKey] = []
+    for before, after in reversed(list(pairwise([*known, schema]))):
+        old = stored_renames(before.ir, after.ir).types.get((key.kind, key.type_name))
+        if old is None:
+            break
+        if old != key.type_name:
+            key = TableKey(key.kind, old)
+            names.append(key)
+    return names
+
+
 def is_later(storage: GraphStorage, one: AcceptedSchema, other: AcceptedSchema) -> bool:
     """Whether main had the first schema after the second. Schemas change on main alone, so two are always ordered."""
     order = [commit.py.get(HASH) for commit in schema_changes(storage.manifest.load(MAIN).state)]

@@ -154,6 +154,18 @@ def test_schema_H24_a_rename_and_a_drop_for_good_reach_the_table_of_both_names(g
     assert is_clean(graph)
 
 
+def test_a_drop_for_good_reaches_the_names_that_the_type_had_before(graph: Graph) -> None:
+    before = graph.snapshot().commit_id
+    text = P.replace("node P", 'node Q @rename_from("P")') + "edge Knows: Q -> Q\n"
+    graph.apply_schema(text)
+    assert len(rows(graph, commit=before)) == 2
+    graph.apply_schema(text.replace("a: I32?", ""), allow_drop=["node:Q.a"])
+    with pytest.raises(HistoricalVersionReclaimed):
+        rows(graph, commit=before)
+    graph.apply_schema(text.replace("a: I32?", "") + "node P { k: String @key }\n")
+    assert is_clean(graph)
+
+
 # --- transactions, table O ----------------------------------------------------------------------------------------
 
 

@@ -88,7 +88,7 @@ class MigrationPlan:
     def to_json(self) -> dict[str, Any]:
         """The plan as one document.
 
-        >>> graph.plan_schema(graph.schema_source).to_json()
+        >>> graph.plan_schema(graph.schema_source).migration.to_json()
         {'supported': True, 'steps': []}
         """
         return {"supported": self.supported, "steps": [step.to_json() for step in self.steps]}

@@ -62,7 +62,7 @@ def write_bulk(
             allow_external_blob_outside_bases=True,
             storage_options=files.root.lance_options,
         )
-    return [_fragment(files.root, uri, folder, fragment) for fragment in written]
+        return [_fragment(files.root, uri, folder, fragment) for fragment in written]
 
 
 def _fragment(root: Root, uri: str, folder: str, fragment: Any) -> WrittenFragment:

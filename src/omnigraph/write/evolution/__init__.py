@@ -9,7 +9,7 @@ from omnigraph.model.late_names import late_names
 if TYPE_CHECKING:
     from omnigraph.write.evolution.apply import SchemaChange as SchemaChange
     from omnigraph.write.evolution.apply import apply_schema as apply_schema
-    from omnigraph.write.evolution.catch_up import catch_up as catch_up
+    from omnigraph.write.evolution.catching_up import catch_up as catch_up
     from omnigraph.write.evolution.facts import BlockingBranch as BlockingBranch
     from omnigraph.write.evolution.facts import TableFacts as TableFacts
     from omnigraph.write.evolution.lock import LockOwner as LockOwner
@@ -29,7 +29,7 @@ else:
         __name__,
         {
             "apply": ("SchemaChange", "apply_schema"),
-            "catch_up": ("catch_up",),
+            "catching_up": ("catch_up",),
             "facts": ("BlockingBranch", "TableFacts"),
             "lock": ("LockOwner", "Unlocked", "unlock_schema"),
             "plan": ("Consent", "SchemaPlan", "plan_change"),

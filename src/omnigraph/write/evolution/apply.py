@@ -19,6 +19,7 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import field, replace
 
+from omnigraph.history import earlier_names
 from omnigraph.language.schema import CompiledSchema
 from omnigraph.model.errors import (
     CommitNotDurable,
@@ -204,11 +205,7 @@ class _Apply:
         identity = CommitIdentity(
             actor_id=self._change.actor_id, py={name: value for name, value in py.items() if value is not None}
         )
-        collected = [
-            Collected(base.pins()[each.was].location, base.pins()[each.was].version, each.effect != "rewrite")
-            for each in plan.evolutions
-            if each.is_hard and each.was is not None
-        ]
+        collected = list(self._collected(base, plan))
         return Sidecar(
             operation_id=self._operation_id,
             started_at=time.time_ns() // 1000,
@@ -227,6 +224,18 @@ class _Apply:
             head=base.head,
             extra=collected_members(collected),
         )
+
+    def _collected(self, base: WriteBase, plan: SchemaPlan) -> Iterator[Collected]:
+        """The tables whose past goes: those of what is dropped for good, also under names that the type had before."""
+        pins, hidden = base.pins(), base.loaded.state.tombstones
+        for each in plan.evolutions:
+            if not each.is_hard or each.was is None:
+                continue
+            pin = pins[each.was]
+            yield Collected(pin.location, pin.version, each.effect != "rewrite")
+            for earlier in earlier_names(self._storage, base.schema, each.was):
+                if str(earlier) in hidden:
+                    yield Collected(earlier.location, hidden[str(earlier)], earlier not in pins)
 
     def _phases(self, base: WriteBase, staged: StagedTables, sidecar: Sidecar) -> GraphCommit:
         storage = self._storage

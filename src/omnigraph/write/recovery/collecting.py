@@ -54,7 +54,7 @@ def collect(storage: GraphStorage, sidecar: Sidecar, fence: Callable[[], None]) 
 
 def _collect(storage: GraphStorage, sidecar: Sidecar, table: Collected, fence: Callable[[], None]) -> None:
     fence()
-    if table.empties and lineage_head(storage, table.location, None) == table.version:
+    if table.empties and (lineage_head(storage, table.location, None) or 0) <= table.version:
         empty_table(storage, table.location, sidecar.operation_id)
     old = storage.old_versions
     versions = [each.version for each in old.on_disk(table.location) if each.version <= table.version]

@@ -116,16 +116,17 @@ def ensure_indices(
     actor_id: str | None = None,
     build: Builder = build_in_threads,
     substrings: bool = True,
+    rebuild: bool = False,
 ) -> IndexReport:
     """Builds what is missing and extends what is stale, all tables in one commit; does nothing when nothing is.
 
     `tables` narrows it to some type keys (`node:Person`). Tables that the branch only inherits are left to their owner.
     `build` runs the builds: in threads of this process, or on executors. Without `substrings` an n-gram index that is
-    missing stays so: it takes minutes.
+    missing stays so: it takes minutes. With `rebuild` every index is built again, whatever it looks like.
     """
     only = None if tables is None else [TableKey.parse(key) for key in tables]
     with UpkeepArea(storage) as area:
-        upkeep = _Upkeep(area, branch, only, build, substrings)
+        upkeep = _Upkeep(area, branch, only, build, substrings, rebuild)
         commit, conflict = publish_upkeep(
             area,
             schema,
@@ -175,6 +176,7 @@ class _Upkeep:
     only: list[TableKey] | None
     build: Builder
     substrings: bool
+    rebuild: bool = False
     built: list[BuiltIndex] = field(default_factory=list)
     _segments: dict[TableKey, tuple[BuiltSegments, list[BuiltIndex]]] = field(default_factory=dict)
 
@@ -212,7 +214,7 @@ class _Upkeep:
         return Prepared(ChangeSet(works=tuple(works), guard=self.site.check))
 
     def _work(self, table: Table, entity: NodeType | EdgeType) -> tuple[IndexWork, ...]:
-        works = index_work(table, entity)
+        works = index_work(table, entity, rebuild=self.rebuild)
         return works if self.substrings else tuple(work for work in works if work.build.spec.kind != "NGRAM")
 
     def _is_built(self, table: Table) -> bool:
@@ -263,13 +265,13 @@ def is_foreign(storage: GraphStorage, pins: Mapping[TableKey, TablePin], catalog
     return False
 
 
-def index_work(table: Table, entity: NodeType | EdgeType) -> tuple[IndexWork, ...]:
+def index_work(table: Table, entity: NodeType | EdgeType, *, rebuild: bool = False) -> tuple[IndexWork, ...]:
     """What is to be done about the indexes of a table."""
     rows = {state.number: state.rows for state in fragment_states(table)}
     existing = existing_indexes(table)
     wanted = wanted_indexes(entity, table.pin.row_count, substring_rows_min())
     asked = [index for spec in wanted if (index := existing_for(spec, existing)) is not None]
-    broken = [index.name for index in asked if why_broken(table, index) is not None or is_worn(table, index)]
+    broken = [index.name for index in asked if rebuild or why_broken(table, index) is not None or is_worn(table, index)]
     texts = [index.fragments for index in asked if index.kind == "INVERTED"]
     fresh = sorted({number for number in rows for covered in texts if number not in covered})
     works = plan_indexes(wanted, existing, rows, broken, rewritten_fragments(table, fresh))

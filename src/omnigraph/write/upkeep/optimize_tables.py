@@ -89,12 +89,13 @@ def optimize(
     branch: str = MAIN,
     *,
     tables: Sequence[str] | None = None,
+    rebuild_indexes: bool = False,
     actor_id: str | None = None,
 ) -> OptimizeReport:
-    """Compacts the tables that the branch owns, then extends and repairs their indexes."""
+    """Compacts the tables that the branch owns, then extends and repairs their indexes, or builds all of them again."""
     only = None if tables is None else [TableKey.parse(key) for key in tables]
     compaction, commit, conflict = _compacted(storage, schema, branch, only, actor_id, gently=False)
-    indexes = ensure_indices(storage, schema, branch, tables=tables, actor_id=actor_id)
+    indexes = ensure_indices(storage, schema, branch, tables=tables, actor_id=actor_id, rebuild=rebuild_indexes)
     manifest = compact_manifest(storage, branch)
     done = compaction.done if commit is not None else {}
     shown = [_shown(key, compaction, done, indexes) for key in sorted(compaction.asked)]
