@@ -29,6 +29,9 @@ tag list       | yes    -       yes   yes   -   yes
 tag delete     | yes    -       yes   yes   yes yes
 snapshot       | yes    -       yes   yes   -   yes
 export         | yes    -       yes   yes   -   yes
+blob get       | yes    -       yes   yes   -   yes
+blob stat      | yes    -       yes   yes   -   yes
+clone          | -      yes     yes   yes   -   yes
 commit list    | yes    -       yes   yes   -   yes
 commit show    | yes    -       yes   yes   -   yes
 commit changes | yes    -       yes   yes   -   yes
@@ -48,6 +51,10 @@ queries validate | -    yes     yes   -     -   yes
 policy validate | -     yes     yes   -     -   yes
 policy test    | -      yes     yes   -     -   yes
 policy explain | -      yes     yes   -     -   yes
+graphs list    | yes    -       -     -     -   yes
+login          | -      -       -     -     -   -
+logout         | -      -       -     -     -   -
+alias          | -      -       -     -     -   -
 format         | -      -       -     -     -   -
 version        | -      -       -     -     -   -
 help           | -      -       -     -     -   -

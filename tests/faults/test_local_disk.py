@@ -30,7 +30,7 @@ def test_every_operation_is_whole_or_absent_whatever_call_fails(local_bench: Loc
     assert_none(sample(local_bench, OPERATIONS[name], ROTATING, PLACES_EACH, OTHERS.index(name)))
 
 
-@pytest.mark.parametrize("name", ["insert_several", "delete_branch", "init"])
+@pytest.mark.parametrize("name", ["insert_several", "delete_branch", "init", "clone_history"])
 def test_a_process_that_dies_at_a_call_leaves_all_or_nothing(local_bench: LocalBench, name: str) -> None:
     deaths = [LOCAL_WAYS["kill"], LOCAL_WAYS["kill-after"]]
     assert_none(sample(local_bench, OPERATIONS[name], deaths, 2, len(name)))

@@ -13,7 +13,17 @@ from support.faults.fault_operations import OPERATIONS
 from support.faults.fault_shim import Call
 
 pytestmark = pytest.mark.s3
-TRIED = ["insert", "delete_several", "load_new_branch", "create_branch", "delete_branch", "recover_forward", "init"]
+TRIED = [
+    "insert",
+    "delete_several",
+    "load_new_branch",
+    "create_branch",
+    "delete_branch",
+    "recover_forward",
+    "init",
+    "clone_history",
+    "export",
+]
 ROTATING = [
     STORE_WAYS[way] for way in ("held", "refused-often", "lost-often", "lost", "busy-often", "cut-often", "closed")
 ]

@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 
 import omnigraph as og
+from omnigraph.history import Blob
+from omnigraph.pipeline.clone import CloneResult
 
 SCHEMA = "node Person { name: String @key  age: I32? }\nedge Knows: Person -> Person"
 RECORDS = """\
@@ -38,6 +40,8 @@ CLASSES = (
     og.Suggestion,
     og.Snapshot,
     og.Progress,
+    Blob,
+    CloneResult,
 )
 FUNCTIONS = (og.init, og.open, og.verify)
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
@@ -70,10 +74,19 @@ def graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> og.Graph:
     return graph
 
 
+def library() -> og.Graph:
+    """What the examples about blobs use."""
+    schema = "node Book { isbn: String @key  cover: Blob? }"
+    graph = og.init("books.omni", schema, durability="os")
+    graph.load([b'{"type":"Book","data":{"isbn":"b1","cover":"base64:aGVsbG8gd29ybGQ="}}'], mode="append")
+    return graph
+
+
 @pytest.mark.parametrize("name", MEMBERS)
 def test_every_public_member_has_an_example_that_runs(name: str, graph: og.Graph) -> None:
     text = inspect.getdoc(MEMBERS[name]) or ""
-    test = doctest.DocTestParser().get_doctest(text, {"og": og, "graph": graph}, name, None, 0)
+    known = {"og": og, "graph": graph, "library": library() if "library." in text else None}
+    test = doctest.DocTestParser().get_doctest(text, known, name, None, 0)
     assert test.examples, f"{name} has no example"
     told: list[str] = []
     failed = doctest.DocTestRunner(optionflags=FLAGS).run(test, out=told.append).failed

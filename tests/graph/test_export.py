@@ -266,3 +266,38 @@ def test_export_and_verify_work_on_every_kind_of_store(new_root: Callable[[str],
     reader = open_storage(uri, read_only=True)
     assert [record["data"]["id"] for record in exported(reader)] == ["a", "b"]
     assert verify_graph(reader).findings == ()
+
+
+# --- rows of the contract that need a graph ---------------------------------------------------------------
+
+
+def test_schema_D43_a_date_is_text_in_a_query_result_and_days_in_an_export(tmp_path: Path) -> None:
+    graph = Graph.init(str(tmp_path / "dates"), "node P { k: String @key  d: Date? }", durability="os")
+    graph.load([b'{"type":"P","data":{"k":"a","d":"2026-01-02"}}'], mode="append")
+    shown = json.dumps(graph.query("query q() { match { $p: P } return { $p.d } }").to_json())
+    assert '"p.d": "2026-01-02"' in shown
+    assert json.loads(next(graph.export()))["data"]["d"] == 20455
+    assert json.loads(next(graph.export(dates="iso")))["data"]["d"] == "2026-01-02"
+
+
+def test_schema_D44_a_large_integer_is_exact_in_a_query_result_and_in_an_export(tmp_path: Path) -> None:
+    """Replaced: a string only for callers that ask for JavaScript's range."""
+    graph = Graph.init(str(tmp_path / "numbers"), "node P { k: String @key  n: I64? }", durability="os")
+    graph.load([b'{"type":"P","data":{"k":"a","n":9007199254740992}}'], mode="append")
+    shown = json.dumps(graph.query("query q() { match { $p: P } return { $p.n } }").to_json())
+    assert '"p.n": 9007199254740992' in shown
+    assert b'"n":9007199254740992' in next(graph.export())
+
+
+def test_tx_O20_an_export_that_runs_beside_a_cleanup_is_whole(tmp_path: Path) -> None:
+    """Replaced: neither is refused. What a read begun within the grace time needs stays there."""
+    graph = Graph.init(str(tmp_path / "busy"), "node P { k: String @key  n: I32? }", durability="os")
+    for number in range(5):
+        graph.load([b'{"type":"P","data":{"k":"a","n":%d}}' % number, b'{"type":"P","data":{"k":"b"}}'], mode="merge")
+    lines = graph.export(manifest=True)
+    first = next(lines)
+    graph.load([b'{"type":"P","data":{"k":"a","n":99}}'], mode="overwrite")
+    graph.cleanup(keep_versions=1, confirm=True)
+    rest = list(lines)
+    copy = Graph.init(str(tmp_path / "copy"), "node P { k: String @key  n: I32? }", durability="os")
+    assert copy.load([first, *rest], mode="overwrite").total_entities == 2

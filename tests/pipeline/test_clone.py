@@ -228,6 +228,40 @@ def test_of_two_clones_to_one_place_one_is_refused_and_the_other_is_whole(source
     assert is_sound(Graph.open(receipt.target))
 
 
+def test_a_commit_of_a_branch_that_changed_no_row_is_made_again_and_the_next_one_too(
+    own: Graph, tmp_path: Path
+) -> None:
+    idle = own.branch("idle")
+    idle.load(list(own.export(types=["Note"])), mode="merge")
+    idle.load([b'{"type":"Note","data":{"id":"n2","text":"new"}}'], mode="merge")
+    copy = Graph.open(own.clone(tmp_path / "copy", history=True, durability="os").target)
+    assert (exports(copy), logs(copy)) == (exports(own), logs(own))
+    assert is_sound(copy)
+
+
+# --- what was reclaimed -----------------------------------------------------------------------------------
+
+
+def test_history_that_was_reclaimed_is_reported_and_the_rest_is_cloned(own: Graph, tmp_path: Path) -> None:
+    draft = own.branch("draft")
+    for number in range(3):
+        own.mutate(f'query q() {{ update Book set {{ title: "m{number}" }} where isbn = "b1" }}')
+        draft.mutate(f'query q() {{ update Book set {{ title: "d{number}" }} where isbn = "d1" }}')
+    own.cleanup(keep_versions=1, grace=0, confirm=True)
+    heads = exports(own)
+    receipt = own.clone(tmp_path / "with", history=True, durability="os")
+    copy = Graph.open(receipt.target)
+    assert exports(copy) == heads
+    assert receipt.reclaimed > 0
+    assert receipt.left_out != ()
+    assert set(receipt.left_out).isdisjoint(commit.commit_id for commit in copy.commits("draft"))
+    assert {commit[0] for commit in logs(own)["main"]} == {commit[0] for commit in logs(copy)["main"]}
+    assert {finding.code for finding in copy.verify().findings} == {"history_reclaimed"}
+    anew = Graph.open(own.clone(tmp_path / "without", durability="os").target)
+    assert exports(anew) == heads
+    assert is_sound(anew)
+
+
 # --- refusals ---------------------------------------------------------------------------------------------
 
 

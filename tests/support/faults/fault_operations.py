@@ -66,6 +66,8 @@ class Operation:
     """True when it is several writes, each of which happens or does not."""
     halfway: Callable[[Content], Content] | None = None
     """A state in between that a death may leave, and an error if it says so; the same again leads from there on."""
+    hidden: bool = False
+    """True when what it brings about is not seen in the entities: where it failed it is done once more, then judged."""
     otherwise: Perform | None = None
     """How somebody else does it after it failed, where that is not the same."""
 
@@ -149,6 +151,18 @@ def _ensure_indices(graph: Graph | None, _uri: str) -> dict[str, Any]:
     return {"commit": None if report.commit is None else report.commit.commit_id, "warnings": _kept(report.conflict)}
 
 
+def _cleanup(graph: Graph | None, _uri: str) -> dict[str, Any]:
+    assert graph is not None
+    report = graph.cleanup(keep_versions=1, grace=0, confirm=True)
+    return {"warnings": [str(table.error) for table in report.failed]}
+
+
+def _repair(graph: Graph | None, _uri: str) -> dict[str, Any]:
+    assert graph is not None
+    report = graph.repair(confirm=True)
+    return {"commit": None if report.commit is None else report.commit.commit_id}
+
+
 def _kept(warning: str | None) -> list[str]:
     return [] if warning is None else [warning]
 
@@ -168,6 +182,39 @@ def _open(_graph: Graph | None, uri: str) -> dict[str, Any]:
     return {}
 
 
+def _clone(*, history: bool) -> Perform:
+    def perform(_graph: Graph | None, uri: str) -> dict[str, Any]:
+        Graph.open(_source_of(uri), read_only=True).clone(uri, history=history)
+        return {}
+
+    return perform
+
+
+def _source_of(uri: str) -> str:
+    """Beside the target of a clone, under a name that does not begin like it: faults are for the target."""
+    parent, _, name = uri.rpartition("/")
+    return f"{parent}/source-of-{name}"
+
+
+def _cloned_from(uri: str) -> None:
+    """A graph with a branch, to be cloned to this address."""
+    source = _source_of(uri)
+    make_template(source)
+    _written_branch(source)
+
+
+def _export(form: Any) -> Perform:
+    def perform(graph: Graph | None, uri: str) -> dict[str, Any]:
+        assert graph is not None
+        folder = f"{uri}-{form}-{time.monotonic_ns()}"
+        receipt = graph.export_to(folder, format=form, engine="local")
+        again = sum(1 for _ in graph.export(manifest=True)) - 1
+        assert receipt.total_entities == again
+        return {}
+
+    return perform
+
+
 def _branched(uri: str) -> None:
     Graph.open(uri, durability="os").create_branch(BRANCH)
 
@@ -176,6 +223,24 @@ def _written_branch(uri: str) -> None:
     graph = Graph.open(uri, durability="os")
     graph.create_branch(BRANCH)
     graph.mutate('query q() { insert Person { name: "Dora" } insert Knows { from: "Dora", to: "Bob" } }', branch=BRANCH)
+
+
+def _aged(uri: str) -> None:
+    """Versions of forks too, and a fork that nobody reads."""
+    graph = Graph.open(uri, durability="os")
+    graph.create_branch(BRANCH)
+    for age in (61, 62, 63):
+        for branch in ("main", BRANCH):
+            graph.mutate('query q($a: I32) { update Person set { age: $a } where name = "Bob" }', a=age, branch=branch)
+    graph.optimize()
+    storage = graph._storage
+    storage.lineages.create(PERSON.location, "orphan", None, graph.snapshot().tables[-1].version)
+
+
+def _moved_on(uri: str) -> None:
+    """Another program compacted a table."""
+    storage = open_storage(uri, durability="os")
+    storage.handles.open_for_change(PERSON.location).optimize.compact_files()
 
 
 def _interrupted_late(uri: str) -> None:
@@ -235,9 +300,14 @@ OPERATIONS = {
         Operation("delete_branch", _delete, prepare=_written_branch),
         Operation("optimize", _optimize),
         Operation("ensure_indices", _ensure_indices),
+        Operation("cleanup", _cleanup, prepare=_aged),
+        Operation("repair", _repair, prepare=_moved_on, hidden=True),
         Operation("recover_forward", _open, _interrupted_late, opened=False, settles=True),
         Operation("recover_back", _open, _interrupted_early, opened=False, settles=True),
         Operation("init", _init, exists=False, opened=False, otherwise=_init_by_force),
+        Operation("clone", _clone(history=False), _cloned_from, exists=False, opened=False),
+        Operation("clone_history", _clone(history=True), _cloned_from, exists=False, opened=False),
+        Operation("export", _export("parquet")),
         Operation("apply_schema", _apply_schema),
         Operation("load_spark", _load(engine="spark")),
     )
@@ -288,8 +358,7 @@ class Performer:
     def prepare(self, operation: str, uri: str) -> dict[str, Any]:
         self._operation, self._uri = OPERATIONS[operation], uri
         self._graph = None
-        if self._operation.exists:
-            self._operation.prepare(uri)
+        self._operation.prepare(uri)
         if self._operation.opened:
             self._graph = Graph.open(uri, durability="full")
             self._graph.query(READ)

@@ -50,8 +50,20 @@ class Forwarding(BaseHTTPRequestHandler):
     port = 0
 
     def read_body(self) -> bytes | None:
+        if "chunked" in self.headers.get("Transfer-Encoding", ""):
+            return self._chunks()
         length = int(self.headers.get("Content-Length") or 0)
         return self.rfile.read(length) if length else None
+
+    def _chunks(self) -> bytes:
+        """A body of unknown length: its length is known when it is passed on."""
+        del self.headers["Transfer-Encoding"]
+        body = b""
+        while size := int(self.rfile.readline().split(b";")[0], 16):
+            body += self.rfile.read(size)
+            self.rfile.readline()
+        self.rfile.readline()
+        return body
 
     def forward(self, body: bytes | None) -> Answer:
         upstream = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)

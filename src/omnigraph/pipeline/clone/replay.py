@@ -91,10 +91,12 @@ class Replay:
             yield TableRegistration(table_key=str(key), location=key.location)
             yield create_table(self.target, key, schema, self._told(all_rows(side, schema)))
             return
-        pin = self._own(step.branch, loaded, pin)
-        effect = self._effect(step, side, schema, pin)
+        own = self._own(step.branch, loaded, pin)
+        effect = self._effect(step, side, schema, own)
         if effect is not None:
             yield self.target.table_commits.commit(effect, step.identity.commit_id)
+        elif own is not pin:
+            self.target.lineages.delete(own.location, step.branch)  # no snapshot names it: the next write cuts it again
 
     def _same_version(self, loaded: LoadedManifest, step: Step, key: TableKey) -> Iterator[Change]:
         """A branch that reads main's own table: the version is there under the same number."""
