@@ -96,9 +96,7 @@ def test_http_63_replaced_a_write_that_another_process_left_is_resolved_by_the_n
         assert (after["pending"], [each["operation_id"] for each in after["resolved"]]) == ([], [left.operation_id])
 
 
-def test_http_63_a_recovery_that_cannot_be_done_is_told_with_its_operation(
-    people: WrittenCluster, tmp_path: Path
-) -> None:
+def test_http_63_a_recovery_that_cannot_be_done_is_told(people: WrittenCluster, tmp_path: Path) -> None:
     command = server_command("--cluster", people.root, "--bind", "127.0.0.1:0", "--unauthenticated")
     with serving(command, tmp_path) as server:
         left = interrupted(open_storage(people.uri_of("people")), commits=[PERSON])
