@@ -9,6 +9,7 @@ import pytest
 
 from omnigraph.cli.refusals import InvalidOperatorConfig
 from omnigraph.cli.target.operator_config import (
+    Alias,
     Defaults,
     OperatorConfig,
     Profile,
@@ -32,6 +33,9 @@ aliases: {by: {server: local, graph: catalog, query: books_by, args: [slug], par
 def test_every_documented_key_is_read_without_a_warning() -> None:
     assert read_operator_config(FULL, "config.yaml") == OperatorConfig(
         actor="act-me",
+        aliases={
+            "by": Alias(server="local", graph="catalog", query="books_by", args=("slug",), params={"n": 1}, format="kv")
+        },
         servers={"local": "http://127.0.0.1:8080"},
         clusters={"corp": "s3://corp/library"},
         profiles={
@@ -81,7 +85,7 @@ def test_wrong_configuration_is_refused_by_file_and_key(text: str, words: tuple[
         ("servers: {s: {url: x, token: t}}", ["servers.s.token"]),
         ("clusters: {c: {root: x, color: red}}", ["clusters.c.color"]),
         ("profiles: {p: {color: red}}", ["profiles.p.color"]),
-        ("aliases: {a: {color: red}}", ["aliases.a.color"]),
+        ("aliases: {a: {server: s, query: q, color: red}}", ["aliases.a.color"]),
     ],
 )
 def test_unknown_key_is_kept_for_a_warning_with_its_dotted_path(text: str, unknown: list[str]) -> None:

@@ -138,13 +138,3 @@ def test_scope_is_refused(
         resolve_scope(Address(**named), config, capability, "verb")
     said = f"{caught.value} {caught.value.hint}"
     assert [word for word in words if word not in said] == []
-
-
-@pytest.mark.parametrize(
-    "line",
-    ["branch list --server http://h", "snapshot --server http://h --graph g", "lint --query library.gq --cluster ./c"],
-)
-def test_served_and_cluster_scopes_are_refused_as_not_supported(line: str, omnigraph: Any) -> None:
-    outcome = omnigraph(f"{line} --json")
-    assert outcome.exit_code == 1
-    assert '"code": "not_supported"' in outcome.stdout

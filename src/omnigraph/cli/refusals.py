@@ -35,8 +35,8 @@ class InvalidOperatorConfig(BadRequest):
     """A config.yaml that cannot be read or does not hold what it must."""
 
 
-class NotSupported(BadRequest):
-    """A part of the contract that this release does not have yet."""
+class InvalidCredentials(BadRequest):
+    """Credentials that cannot be read, written, or trusted."""
 
 
 class ConfirmationRequired(BadRequest):

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from omnigraph.cli.catalogue import Capability, CommandFacts, Flag
 from omnigraph.cli.output import Output
 
 if TYPE_CHECKING:
-    from omnigraph.cli.target import ClusterScope, OperatorConfig, Scope
+    from omnigraph.cli.target import ClusterScope, OperatorConfig, Scope, ServerScope
+    from omnigraph.client import RemoteGraph
     from omnigraph.cluster import ServedGraph, ServingSnapshot
     from omnigraph.graph import Graph
     from omnigraph.language import Diagnostic
@@ -66,20 +67,49 @@ class Session:
 
     def target(self, uri: str | None, *, offline: str | None = None) -> Target:
         """The graph that this command works on; `offline` names the option that makes a graph unnecessary."""
-        from omnigraph.cli.refusals import NotSupported
         from omnigraph.cli.target import ClusterScope, ServerScope
 
         scope = self._scope(uri, offline)
         if isinstance(scope, ServerScope):
-            raise NotSupported(
-                f"the scope is the server '{scope.url}', and this release has no client for servers yet",
-                "pass the storage of the graph with --store <uri>",
-            )
+            return self._served(scope)
         if isinstance(scope, ClusterScope):
             from omnigraph.cluster import applied_graph_uri
 
             return Target(applied_graph_uri(scope.root, scope.graph), self)
         return Target(scope.uri, self)
+
+    def served_target(self, server: str, graph: str | None) -> Target:
+        """A graph of a server that an alias names."""
+        from omnigraph.cli.target import named_server
+
+        return self._served(named_server(server, graph, self.config))
+
+    def _served(self, scope: ServerScope) -> Target:
+        """A graph of a server, or the server itself, which is asked for its graphs when it is opened."""
+        from omnigraph.cli.refusals import FlagNotApplicable
+        from omnigraph.client import graph_url
+
+        if Flag.AS in self.flags:
+            raise FlagNotApplicable(
+                "--as does not apply to a server: it knows the caller by the token", "drop --as, or use another token"
+            )
+        return Target(scope.url if scope.graph is None else graph_url(scope.url, scope.graph), self, is_served=True)
+
+    def server(self) -> ServerScope:
+        """The server that this command works on."""
+        from omnigraph.cli.refusals import WrongScope
+        from omnigraph.cli.target import ServerScope
+
+        scope = self._scope()
+        if not isinstance(scope, ServerScope):
+            raise WrongScope("the scope is not a server", "pass --server <name|url>")
+        return scope
+
+    def token_for(self, url: str) -> str | None:
+        """The token that belongs to this address."""
+        from omnigraph.cli.target import token_for
+
+        return token_for(url, self.config.servers, os.environ)
 
     def _scope(self, uri: str | None = None, offline: str | None = None) -> Scope:
         """What the flags, the profile and the configuration name."""
@@ -125,6 +155,12 @@ class Target:
 
     uri: str
     session: Session
+    is_served: bool = False
+    """Whether a server is between: then the address is that of the graph on it."""
+
+    def actor_of(self, graph: Graph) -> str | None:
+        """Who wrote: on a server that is what the token says."""
+        return graph.actor if self.is_served else self.actor
 
     @property
     def actor(self) -> str | None:
@@ -136,7 +172,7 @@ class Target:
         from omnigraph.cli.target import is_local
 
         if not self.session.quiet:
-            access = "direct, local" if is_local(self.uri) else "direct, remote"
+            access = "served" if self.is_served else "direct, local" if is_local(self.uri) else "direct, remote"
             self.session.output.note(f"omnigraph {verb} → {self.uri} ({access})")
 
     def confirm(self, verb: str) -> None:
@@ -155,6 +191,8 @@ class Target:
 
     def _opened(self, *, read_only: bool) -> Graph:
         """The graph; what Python would print as a warning becomes a line like every other one."""
+        if self.is_served:
+            return self._connected(read_only=read_only)
         from omnigraph.graph import Graph
 
         actor = None if read_only else self.actor
@@ -165,3 +203,22 @@ class Target:
         for warning in noticed:
             self.session.output.warn(str(warning.message))
         return graph
+
+    def _connected(self, *, read_only: bool) -> Graph:
+        """The graph on its server. It has the verbs of `Graph`, and refuses those that a server does not have."""
+        from omnigraph.client import GraphNotNamed, connect, known_graphs
+
+        token = self.session.token_for(self.uri)
+        if "/graphs/" not in self.uri:
+            found = known_graphs(self.uri, token=token)
+            if found:
+                raise GraphNotNamed(self.uri, tuple(found))
+        return cast("Graph", connect(self.uri, token=token, read_only=read_only, is_graph=True))
+
+    def stored(self, graph: Graph) -> Callable[..., Any]:
+        """How a stored query of this graph is run."""
+        return self.remote(graph).run_stored
+
+    def remote(self, graph: Graph) -> RemoteGraph:
+        """The same handle by what it is, for what only a server has."""
+        return cast("RemoteGraph", graph)

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from omnigraph.client.calls import refuse_options as refuse_options
     from omnigraph.client.connecting import connect as connect
     from omnigraph.client.connecting import connect_async as connect_async
+    from omnigraph.client.connecting import graph_url as graph_url
+    from omnigraph.client.connecting import known_graphs as known_graphs
     from omnigraph.client.connecting import list_graphs as list_graphs
     from omnigraph.client.refusals import GraphNotNamed as GraphNotNamed
     from omnigraph.client.refusals import InvalidServerAddress as InvalidServerAddress
@@ -38,7 +40,7 @@ else:
         {
             "async_remote_graph": ("AsyncRemoteGraph",),
             "calls": ("refuse_options",),
-            "connecting": ("connect", "connect_async", "list_graphs"),
+            "connecting": ("connect", "connect_async", "graph_url", "known_graphs", "list_graphs"),
             "refusals": (
                 "GraphNotNamed",
                 "InvalidServerAddress",

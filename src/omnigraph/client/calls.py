@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from omnigraph.write import LoadResult, MutationResult
 
 Params = Mapping[str, Any] | None
+LOAD_DEFAULTS = {"on_error": "fail", "max_errors": 100, "engine": "auto", "format": "jsonl", "options": {}}
+"""What `Graph.load` takes where nothing is said: the same as nothing."""
 
 
 def refuse_options(**options: Any) -> None:
@@ -149,9 +151,8 @@ class Calls:
         self.require_writable()
         if mode not in ("append", "merge", "overwrite"):
             raise BadRequest(f"mode must be append, merge or overwrite, not {mode!r}")
-        if other.get("format") == "jsonl":
-            other["format"] = None
-        refuse_options(**other)
+        other.pop("progress", None)  # the server tells nothing before it is done
+        refuse_options(**{name: value for name, value in other.items() if value != LOAD_DEFAULTS.get(name)})
         body, can_repeat = load_body(source)
         base_branch = None if base is None else normalize_branch(base)
         return verbs.load(body, can_repeat, mode, self.named(branch), base_branch, idempotency_key)

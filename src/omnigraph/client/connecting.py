@@ -29,18 +29,21 @@ def connect(
     read_only: bool = False,
     timeout: float = ANSWER_S,
     retries: RetryBudget | None = None,
+    is_graph: bool = False,
 ) -> RemoteGraph:
     """A handle on a graph of a server: `http://host/graphs/ID`, or the server and the id of its `graph`.
 
     Without an id the server must say that it has exactly one graph. `timeout` is how long the server may be silent, in
-    seconds. Raises InvalidServerAddress, GraphNotNamed, BranchNotFound and ServerUnreachable.
+    seconds. With `is_graph` the address is taken as that of a graph, whatever it looks like.
+
+    Raises InvalidServerAddress, GraphNotNamed, BranchNotFound and ServerUnreachable.
     """
     transport = Transport(connection_of(token, timeout, retries))
     base, named = split_address(url, graph)
-    if named is None:
+    if named is None and not is_graph:
         named = only_graph(base, transport.run(_known_graphs(), base))
     wanted = normalize_branch(branch)
-    made = RemoteGraph(transport, graph_url(base, named), read_only=read_only)
+    made = RemoteGraph(transport, base if named is None else graph_url(base, named), read_only=read_only)
     return made if wanted == MAIN else made.branch(wanted)
 
 
@@ -76,6 +79,17 @@ def list_graphs(
         return transport.run(verbs.graphs(), split_address(url, None)[0])
     finally:
         transport.close()
+
+
+def known_graphs(url: str, *, token: str | None = None, timeout: float = ANSWER_S) -> list[str]:
+    """The ids of the graphs of a server; none, if it does not list them to this caller or does not answer."""
+    from omnigraph.model.errors import OmniGraphError
+
+    try:
+        found = list_graphs(url, token=token, timeout=timeout, retries=RetryBudget(attempts=1))
+        return [each.graph_id for each in found]
+    except OmniGraphError:
+        return []
 
 
 def connection_of(token: str | None, timeout: float, retries: RetryBudget | None) -> Connection:

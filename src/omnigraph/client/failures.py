@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
@@ -15,6 +16,7 @@ from omnigraph.model.errors import OmniGraphError
 
 Body = Mapping[str, Any]
 TEXT_MAX = 500
+_BRANCH = re.compile(r"branch '([^']+)' not found")
 CURSOR_REJECTED = "change cursor rejected: "
 """The one sentence that every server begins in the same way."""
 
@@ -214,6 +216,9 @@ def _by_status(answer: Answer, text: str, hint: str | None) -> OmniGraphError:
         return TooManyRequests(text)
     if 300 <= answer.status < 400:
         return errors.BadRequest(f"the server answered {answer.status}, and redirects are not followed")
+    branch = _BRANCH.match(text)
+    if answer.status == 404 and branch is not None:
+        return errors.BranchNotFound(branch[1])
     family = FAMILIES.get(answer.status, errors.BadRequest if answer.status < 500 else ServerFailed)
     return family(text, hint)
 

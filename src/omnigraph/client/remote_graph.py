@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, cast
 
 from omnigraph.client import verbs
 from omnigraph.client.calls import Calls, Params, blob_selector, refuse_options
+from omnigraph.client.refusals import NotOverHttp
 from omnigraph.client.requests import Verb
 from omnigraph.client.streams import BaselineFile, LineCutter
 from omnigraph.client.transport import Transport
@@ -57,6 +58,16 @@ class RemoteGraph:
 
     def _beside(self, branch: str) -> Self:
         return type(self)(self._transport, self._url, branch, read_only=self._calls.read_only, actor=self._actor)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """A verb that `Graph` has and the API does not is refused by name."""
+            from omnigraph.graph import Graph
+
+            if not name.startswith("_") and hasattr(Graph, name):
+                raise NotOverHttp(f"'{name}' does not exist over HTTP")
+            raise AttributeError(f"RemoteGraph has no '{name}'")
 
     # --- the handle -------------------------------------------------------------------------------------------
 

@@ -39,8 +39,9 @@ def create(session: Session, name: str, source: str, uri: str | None) -> None:
     target.announce("branch create")
     with target.open_for_writing() as graph:
         graph.create_branch(name, source=source)
+        actor = target.actor_of(graph)
     session.output.show(
-        {"uri": target.uri, "from": source, "name": name, "actor_id": target.actor},
+        {"uri": target.uri, "from": source, "name": name, "actor_id": actor},
         [f"created branch {name} from {source}"],
     )
 
@@ -86,8 +87,9 @@ def delete(session: Session, name: str, uri: str | None) -> None:
     target.confirm("branch delete")
     with target.open_for_writing() as graph:
         graph.delete_branch(name)
+        actor = target.actor_of(graph)
     session.output.show(
-        {"uri": target.uri, "name": name, "actor_id": target.actor},
+        {"uri": target.uri, "name": name, "actor_id": actor},
         [f"deleted branch {name}"],
     )
 

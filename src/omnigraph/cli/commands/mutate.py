@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -45,19 +45,17 @@ def command(
     """
     source = QuerySource(name, file, text, params, params_file)
     target = session.target(None)
-    query = source.query_text(target, "mutate")
+    query = None if source.is_stored(target) else source.query_text(target, "mutate")
     parameters = source.parameters()
+    conditions: dict[str, Any] = {"branch": branch, "if_commit": if_commit, "idempotency_key": idempotency_key}
+    if query is None and message is not None:
+        raise click.UsageError("--message cannot be used with a stored query")
     target.announce("mutate")
     with target.open_for_writing() as graph:
-        result = graph.mutate(
-            query,
-            parameters,
-            query_name=name,
-            branch=branch,
-            if_commit=if_commit,
-            idempotency_key=idempotency_key,
-            message=message,
-        )
+        if query is None:
+            result: MutationResult = target.stored(graph)(name, parameters, expect_mutation=True, **conditions)
+        else:
+            result = graph.mutate(query, parameters, query_name=name, message=message, **conditions)
     happened = "nothing matched" if result.commit is None else f"the mutation is done, as commit {result.commit_id}"
     session.output.show_receipt(_document(result), _lines(result), happened)
 

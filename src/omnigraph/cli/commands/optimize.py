@@ -17,9 +17,10 @@ if TYPE_CHECKING:
 
 @click.command("optimize", cls=OmniCommand, example="omnigraph optimize lib.omni")
 @uri_argument
+@click.option("--rebuild-indexes", is_flag=True, help="Build every index again, whatever it looks like.")
 @json_option
 @click.pass_obj
-def command(session: Session, uri: str | None) -> None:
+def command(session: Session, uri: str | None, rebuild_indexes: bool) -> None:
     """Merge small files and bring the indexes up to date.
 
     No entity changes; answers stay the same and become faster. Works on main.
@@ -30,7 +31,7 @@ def command(session: Session, uri: str | None) -> None:
     target = session.target(uri)
     target.announce("optimize")
     with target.open_for_writing() as graph:
-        report = graph.optimize("main")
+        report = graph.optimize("main", rebuild_indexes=rebuild_indexes)
     datasets: list[Json] = [_document(table) for table in report.tables]
     commits: list[Json] = [commit_document(c) for c in (report.commit, report.indexes.commit) if c is not None]
     lines = [f"optimize {target.uri} — {len(datasets)} datasets", *_lines(report)]

@@ -10,7 +10,7 @@ import click
 from omnigraph.cli.formats import ResultFormat, chosen_format
 from omnigraph.cli.frame import OmniCommand, json_option
 from omnigraph.cli.inputs import QuerySource, source_options
-from omnigraph.cli.session import Session
+from omnigraph.cli.session import Session, Target
 
 if TYPE_CHECKING:
     from omnigraph.cli.formats import CellLayout
@@ -58,13 +58,37 @@ def command(
     source = QuerySource(name, file, text, params, params_file)
     _refuse_conflicts(session, branch=branch, snapshot=snapshot, as_of=as_of, form=form)
     target = session.target(None)
+    if source.is_stored(target):
+        _refuse_time(as_of, timeout)
+        _run_stored(session, target, source, branch, snapshot, form)
+        return
     query = source.query_text(target, "query")
     parameters = source.parameters()
     with target.open_for_reading() as graph:
         result = graph.query(
             query, parameters, query_name=name, branch=branch, commit=snapshot, as_of=as_of, timeout=timeout
         )
-    _show(session, result.to_json(), form)
+    show_result(session, result.to_json(), form)
+
+
+def _run_stored(
+    session: Session,
+    target: Target,
+    source: QuerySource,
+    branch: str | None,
+    snapshot: str | None,
+    form: str | None,
+) -> None:
+    with target.open_for_reading() as graph:
+        run = target.stored(graph)
+        result = run(source.name, source.parameters(), branch=branch, commit=snapshot, expect_mutation=False)
+    show_result(session, result.to_json(), form)
+
+
+def _refuse_time(as_of: str | None, timeout: float | None) -> None:
+    for option, value in (("--as-of", as_of), ("--timeout", timeout)):
+        if value is not None:
+            raise click.UsageError(f"{option} cannot be used with a stored query")
 
 
 def _refuse_conflicts(
@@ -76,7 +100,8 @@ def _refuse_conflicts(
         raise click.UsageError("--json and --format cannot be used together")
 
 
-def _show(session: Session, document: Mapping[str, Json], form: str | None) -> None:
+def show_result(session: Session, document: Mapping[str, Json], form: str | None) -> None:
+    """The rows in the format that was asked for."""
     from omnigraph.cli.formats import TableStyle, result_lines, view_of
 
     defaults = session.config.defaults

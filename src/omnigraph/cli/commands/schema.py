@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from omnigraph.cli.frame import OmniGroup, json_option, uri_argument, uri_option
-from omnigraph.cli.session import Session
+from omnigraph.cli.session import Session, Target
 
 if TYPE_CHECKING:
     from omnigraph.cli.progress import ProgressLine
@@ -119,6 +119,10 @@ def apply(
     refuse_cluster_managed(target.uri, "schema apply")
     wanted = compile_file(session, schema_file)
     target.announce("schema apply")
+    if target.is_served:
+        options = {"allow_drop": allow_drop, "rename_value": renamed_values, "wait": wait, "message": message}
+        _apply_on_server(session, target, wanted.source, allow_data_loss, options)
+        return
     with target.open_for_writing() as graph, _progress(session) as line:
         receipt = graph.apply_schema(
             wanted.source,
@@ -131,6 +135,23 @@ def apply(
             progress=line,
         )
     _show_receipt(session, target.uri, "apply", receipt)
+
+
+def _apply_on_server(
+    session: Session, target: Target, text: str, allow_data_loss: bool, options: dict[str, Any]
+) -> None:
+    """A server takes the text and whether data may go; it refuses where a cluster owns the schema."""
+    from omnigraph.client import refuse_options
+
+    refuse_options(**{name: value or None for name, value in options.items()})
+    with target.open_for_writing() as graph:
+        document = dict(target.remote(graph).apply_schema_text(text, allow_data_loss=allow_data_loss))
+    lines = [
+        f"schema apply for {target.uri}",
+        f"applied: {'yes' if document['applied'] else 'no'}",
+        *(f"- {step['kind']}" for step in document["steps"]),
+    ]
+    session.output.show(document | {"uri": target.uri}, lines)
 
 
 @command.command("restore", example="omnigraph schema restore node:Book.year --at 01J… --store lib.omni")

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from omnigraph.cli.inputs.pipeline_options import key_values as key_values
     from omnigraph.cli.inputs.pipeline_options import refuse_master_without_spark as refuse_master_without_spark
     from omnigraph.cli.inputs.query_source import QuerySource as QuerySource
+    from omnigraph.cli.inputs.query_source import given_parameters as given_parameters
     from omnigraph.cli.inputs.query_source import source_options as source_options
     from omnigraph.cli.inputs.schema_files import compile_file as compile_file
     from omnigraph.cli.inputs.write_options import condition_options as condition_options
@@ -35,7 +36,7 @@ else:
             "files": ("read_text", "replace_text"),
             "mapping_file": ("read_mapping",),
             "pipeline_options": ("engine_options", "key_values", "refuse_master_without_spark"),
-            "query_source": ("QuerySource", "source_options"),
+            "query_source": ("QuerySource", "given_parameters", "source_options"),
             "schema_files": ("compile_file",),
             "write_options": ("condition_options", "undo_options"),
         },

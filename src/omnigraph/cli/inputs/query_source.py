@@ -50,6 +50,10 @@ class QuerySource:
         if self.file is None and self.text is None and self.name is None:
             raise click.UsageError("no query given; pass it with --query FILE or -e GQ")
 
+    def is_stored(self, target: Target) -> bool:
+        """A name alone means a stored query, where there is a server that has some."""
+        return target.is_served and self.file is None and self.text is None
+
     def query_text(self, target: Target, verb: str) -> str:
         """The text. A name alone means the catalog of a server, which a store does not have."""
         from omnigraph.cli.inputs.files import read_text
@@ -69,11 +73,18 @@ class QuerySource:
 
     def parameters(self) -> dict[str, Json]:
         """The parameters: a JSON object, empty when none are given."""
-        from omnigraph.cli.inputs.files import read_text
+        return given_parameters(self.params, self.params_file)
 
-        if self.params_file is not None:
-            return _parsed(read_text(self.params_file), f"'{self.params_file}'")
-        return {} if self.params is None else _parsed(self.params, "--params")
+
+def given_parameters(params: str | None, params_file: str | None) -> dict[str, Json]:
+    """What --params or --params-file says; nothing, if neither is given."""
+    from omnigraph.cli.inputs.files import read_text
+
+    if params is not None and params_file is not None:
+        raise click.UsageError("--params and --params-file cannot be used together")
+    if params_file is not None:
+        return _parsed(read_text(params_file), f"'{params_file}'")
+    return {} if params is None else _parsed(params, "--params")
 
 
 def _parsed(text: str, where: str) -> dict[str, Json]:

@@ -26,10 +26,19 @@ REMEDY: dict[Capability, str] = {
 
 def refusal_of(facts: CommandFacts, given: Collection[Flag]) -> str | None:
     """Why the first flag that does not apply is refused, or None when all of them apply."""
+    if facts.path == "alias":
+        return _alias_refusal(given)
     for flag in Flag:
         if flag in given and flag not in facts.legal:
             return _message(facts, flag)
     return None
+
+
+def _alias_refusal(given: Collection[Flag]) -> str | None:
+    """An alias says itself where it goes, so every flag that says something else is named."""
+    order = (Flag.SERVER, Flag.GRAPH, Flag.STORE, Flag.CLUSTER, Flag.PROFILE, Flag.AS)
+    named = ", ".join(f"--{flag}" for flag in order if flag in given)
+    return f"an alias says itself which server and graph it is for: {named} does not apply" if named else None
 
 
 def _message(facts: CommandFacts, flag: Flag) -> str:

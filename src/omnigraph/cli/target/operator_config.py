@@ -37,6 +37,18 @@ class Profile:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Alias:
+    """A short name for a stored query of a server."""
+
+    server: str
+    query: str
+    graph: str | None = None
+    args: tuple[str, ...] = ()
+    params: Mapping[str, Any] = field(default_factory=dict)
+    format: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OperatorConfig:
     """Everything in `config.yaml`, and its unknown keys."""
 
@@ -45,6 +57,7 @@ class OperatorConfig:
     servers: Mapping[str, str] = field(default_factory=dict)
     clusters: Mapping[str, str] = field(default_factory=dict)
     profiles: Mapping[str, Profile] = field(default_factory=dict)
+    aliases: Mapping[str, Alias] = field(default_factory=dict)
     blob_bases: tuple[str, ...] = ()
     """Where external blobs of a write may lie: `external_blobs.allow`."""
     unknown_keys: tuple[str, ...] = ()
@@ -113,8 +126,6 @@ class _Reader:
                 ("operator", "defaults", "servers", "clusters", "profiles", "aliases", "external_blobs"), "map"
             ),
         )
-        for name, alias in self.members(top, "aliases"):
-            self.section(alias, f"aliases.{name}", _ALIAS_KEYS)
         return OperatorConfig(
             actor=self.section(top.get("operator"), "operator", {"actor": "string"}).get("actor"),
             defaults=self.defaults(top.get("defaults")),
@@ -125,6 +136,7 @@ class _Reader:
                 name: self.required(value, f"clusters.{name}", "root") for name, value in self.members(top, "clusters")
             },
             profiles={name: self.profile(value, f"profiles.{name}") for name, value in self.members(top, "profiles")},
+            aliases={name: self.alias(value, f"aliases.{name}") for name, value in self.members(top, "aliases")},
             blob_bases=self.blob_bases(top.get("external_blobs")),
             unknown_keys=tuple(self.unknown),
         )
@@ -155,6 +167,18 @@ class _Reader:
     def profile(self, value: object, where: str) -> Profile:
         known: dict[str, Kind] = dict.fromkeys(("server", "cluster", "store", "default_graph"), "string")
         return Profile(**self.section(value, where, known))
+
+    def alias(self, value: object, where: str) -> Alias:
+        found = self.section(value, where, _ALIAS_KEYS)
+        for key in ("server", "query"):
+            if key not in found:
+                raise self.refuse(f"{where}.{key} is required")
+        if found.get("format", "table") not in OUTPUT_FORMATS:
+            raise self.refuse(f"{where}.format must be one of {', '.join(OUTPUT_FORMATS)}, got '{found['format']}'")
+        args = found.pop("args", [])
+        if not all(isinstance(each, str) for each in args):
+            raise self.refuse(f"{where}.args must be a list of names")
+        return Alias(**found, args=tuple(args))
 
     def required(self, value: object, where: str, key: str) -> str:
         found = self.section(value, where, {key: "string"})

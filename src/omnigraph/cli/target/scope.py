@@ -67,7 +67,7 @@ def _chosen(address: Address, config: OperatorConfig, capability: Capability) ->
     if address.cluster is not None:
         return ClusterScope(config.clusters.get(address.cluster, address.cluster), address.graph)
     if address.server is not None:
-        return _server(address.server, address.graph, config)
+        return named_server(address.server, address.graph, config)
     direct = address.uri if address.uri is not None else address.store
     if direct is not None:
         return _store(direct, address.graph)
@@ -76,7 +76,7 @@ def _chosen(address: Address, config: OperatorConfig, capability: Capability) ->
     if address.profile:
         return _bound(address.profile, _profile(address.profile, config), address.graph, config)
     if config.defaults.server is not None:
-        return _server(config.defaults.server, address.graph or config.defaults.default_graph, config)
+        return named_server(config.defaults.server, address.graph or config.defaults.default_graph, config)
     if config.defaults.store is not None:
         return _store(config.defaults.store, address.graph)
     return None
@@ -94,7 +94,8 @@ def _refuse_two_targets(address: Address) -> None:
         raise AddressConflict(f"{' and '.join(given)} are mutually exclusive", "pass only one of them")
 
 
-def _server(name: str, graph: str | None, config: OperatorConfig) -> ServerScope:
+def named_server(name: str, graph: str | None, config: OperatorConfig) -> ServerScope:
+    """A declared server by its name, or any by its address."""
     url = name if "://" in name else config.servers.get(name)
     if url is None:
         raise UndeclaredName(
@@ -126,7 +127,7 @@ def _bound(name: str, profile: Profile, graph: str | None, config: OperatorConfi
         raise InvalidProfile(f"profile '{name}' must bind exactly one of server, cluster, store; it binds {found}")
     chosen = graph or profile.default_graph
     if profile.server is not None:
-        return _server(profile.server, chosen, config)
+        return named_server(profile.server, chosen, config)
     if profile.cluster is not None:
         return ClusterScope(config.clusters.get(profile.cluster, profile.cluster), chosen)
     if profile.store is None:
@@ -164,7 +165,7 @@ def _admitted(scope: Scope, capability: Capability, label: str) -> Scope:
         case ClusterScope(), Capability.SERVED:
             raise WrongScope(
                 f"`{label}` requires a server, and the scope is a cluster",
-                "pass --server <name|url>",
+                "pass --server <name|url>; the graphs of a cluster are shown by cluster status",
             )
         case StoreScope(), Capability.SERVED:
             raise WrongScope(f"`{label}` requires a server, and the scope is a store", "pass --server <name|url>")
