@@ -47,6 +47,9 @@ class Aftermath:
         if opened is not None:
             self._judge(opened["content"], "", may_wait=False)
             self._check_commit(opened["commits"])
+            if self._case.operation.hidden and self.outcome != "acknowledged":
+                again = {"operation": self._case.operation.name, "uri": self._case.uri}
+                self._asked("repeat", "the same once more, elsewhere", **again)
             self._verify()
         if opened is not None or self._case.rehearsal.before is None:
             self._go_on(is_there=self.state == "after")

@@ -54,10 +54,13 @@ class Maintenance(Handle):
         self._allow("admin")
         return ensure_indices(self._storage, lambda: self._accepted, named, tables=tables, actor_id=self._actor)
 
-    def optimize(self, branch: str | None = None, *, tables: Sequence[str] | None = None) -> OptimizeReport:
+    def optimize(
+        self, branch: str | None = None, *, tables: Sequence[str] | None = None, rebuild_indexes: bool = False
+    ) -> OptimizeReport:
         """Merges the small files that many small writes leave, and brings the indexes up to date.
 
-        `tables` narrows it to some types, given as `node:Person`.
+        `tables` narrows it to some types, given as `node:Person`. `rebuild_indexes` builds every index of these again,
+        for one that `verify` found to disagree with its table.
 
         >>> graph.optimize().conflict is None
         True
@@ -67,7 +70,14 @@ class Maintenance(Handle):
         from omnigraph.write.upkeep import optimize
 
         self._allow("admin")
-        return optimize(self._storage, lambda: self._accepted, self._named(branch), tables=tables, actor_id=self._actor)
+        return optimize(
+            self._storage,
+            lambda: self._accepted,
+            self._named(branch),
+            tables=tables,
+            rebuild_indexes=rebuild_indexes,
+            actor_id=self._actor,
+        )
 
     def upkeep(
         self,

@@ -230,9 +230,8 @@ def _write(graph: Graph, branch: str) -> None:
         first, last = records[0], records[-1]
         fresh = {**first["data"], **{member: f"new-{member}" for member in node.key}}
         fresh.pop("id", None)
-        for name in {column for columns in node.unique for column in columns} - set(node.key):
-            fresh[name] = 9_999 if isinstance(fresh.get(name), int) else f"new-{name}"
-        graph.load(lines({"type": node.name, "data": fresh}, first), mode="merge", branch=branch)
+        inserted = [] if node.unique else [{"type": node.name, "data": fresh}]
+        graph.load(lines(*inserted, first), mode="merge", branch=branch)
         if len(records) > 2:
             match = _match(node, last)
             where = " and ".join(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
 
@@ -10,9 +9,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.model.errors import Corrupt
+from omnigraph.storage.indexes.analyser import analysed, words_of
+from omnigraph.storage.indexes.text_search import lengths_of, rows_covered
 from omnigraph.storage.indexes.vector_search import known_fault
-from omnigraph.storage.lance import translated
-from omnigraph.storage.predicates import Compare, Contains, IsNull, Not, OneOf, Predicate, to_sql
+from omnigraph.storage.lance import MatchQuery, translated
+from omnigraph.storage.predicates import Compare, Contains, IsNull, Not, OneOf, Predicate
 from omnigraph.storage.tables import IndexInfo, Table
 
 T = TypeVar("T")
@@ -30,7 +31,6 @@ WORDS, WORDS_OF_ROW, PIECES, VECTORS = 128, 4, 128, 64
 NGRAM_LENGTH = 3
 """Lance's n-gram index knows pieces of so many letters."""
 SUBSTRING_LENGTH = 6
-_WORD = re.compile(r"[A-Za-z]{6,40}")  # longer than every stop word, and not beyond what is indexed
 
 
 def probe_index(table: Table, index: IndexInfo) -> str | None:
@@ -50,7 +50,7 @@ def probe_index(table: Table, index: IndexInfo) -> str | None:
     if kind == "NGRAM":
         return _probe_substrings(table, column, sample)
     if kind == "INVERTED":
-        return _probe_text(table, column, sample)
+        return _probe_text(table, column, sample, index.name)
     if kind.startswith("IVF"):
         return _probe_vector(table, column, sample, kind)
     return None
@@ -61,7 +61,7 @@ def _sample(table: Table, column: str) -> pa.Table:
     step = max(1, table.count() // SAMPLE_ROWS)
     kept: list[pa.Table] = []
     seen, held = 0, 0
-    for batch in table.scan(list(dict.fromkeys(("id", column))), use_index=False):
+    for batch in table.scan(list(dict.fromkeys(("id", column, "_rowid"))), use_index=False):
         first = -seen % step
         rows = pa.array(range(first, batch.num_rows, step), pa.int64())
         seen += batch.num_rows
@@ -146,16 +146,51 @@ def as_literals(column: pa.ChunkedArray) -> list[Any]:
     return values
 
 
-def _probe_text(table: Table, column: str, sample: pa.Table) -> str | None:
-    """A row must be found by the words of its own text; a word of many rows is asked for once."""
-    asked: set[str] = set()
-    for row in _spread(sample.to_pylist(), WORDS):
-        words = [word for word in _WORD.findall(row[column]) if word.lower() not in asked] or ([] if asked else ["x"])
-        for word in words[:WORDS_OF_ROW]:  # a search for anything shows whether the index can be read
-            asked.add(word.lower())
-            hit = _finds(table, row["id"], full_text_query={"query": word, "columns": [column]})
-            if word in row[column] and word != "x" and not hit:
-                return f"the row '{row['id']}' is not found by its own word '{word}'"
+def _probe_text(table: Table, column: str, sample: pa.Table, name: str) -> str | None:
+    """A row is found by the words of its own text, what is found by a word has it, and a row is counted by its length.
+    Only rows that the index covers are asked for: the others are scanned."""
+    _finds_any(table, column, "x")  # a search for anything shows whether the index can be read
+    covered = rows_covered(table, name)
+    rows = [row for row in sample.to_pylist() if row["_rowid"] in covered]
+    words: dict[str, str] = {}
+    for row in _spread(rows, WORDS):
+        for word in words_of(row[column])[:WORDS_OF_ROW]:
+            for token in analysed(word):
+                words.setdefault(token, word)
+    for token, word in list(words.items())[:WORDS]:
+        fault = _probe_word(table, column, rows, token, word)
+        if fault is not None:
+            return fault
+    return _probe_lengths(table, column, name, rows)
+
+
+def _probe_word(table: Table, column: str, rows: Sequence[dict[str, Any]], token: str, word: str) -> str | None:
+    found = _finds_any(table, column, word)
+    for row in rows:
+        if token in analysed(row[column]) and row["_rowid"] not in found:
+            return f"the row '{row['id']}' is not found by its own word '{word}'"
+    some = list(found)[:SEARCHES]
+    texts = table.take(some, [column])[column].to_pylist() if some else []
+    if len(texts) != len(some) or any(text is None or token not in analysed(text) for text in texts):
+        return f"rows are found by the word '{word}' that do not have it"
+    return None
+
+
+def _finds_any(table: Table, column: str, word: str) -> set[int]:
+    with translated(table.uri):
+        query = MatchQuery(word, column)
+        scanner = table.handle.scanner(columns=["_rowid"], full_text_query=query, fast_search=True)
+        return set(scanner.to_table()["_rowid"].to_pylist())
+
+
+def _probe_lengths(table: Table, column: str, name: str, rows: Sequence[dict[str, Any]]) -> str | None:
+    counted = lengths_of(table, name)
+    if counted is None:
+        return None
+    for row in rows:
+        length = len(analysed(row[column]))
+        if length and counted.get(row["_rowid"]) != length:
+            return f"the row '{row['id']}' has {length} words, and is counted with {counted.get(row['_rowid'])}"
     return None
 
 
@@ -183,13 +218,6 @@ def _nearest(table: Table, column: str, vector: Sequence[float], count: int) -> 
             columns=["id", "_distance"], nearest=nearest, with_row_id=True
         ).to_table()
         return found
-
-
-def _finds(table: Table, entity_id: str, **search: Any) -> bool:
-    with translated(table.uri):
-        only = to_sql(OneOf("id", (entity_id,)), table.schema)
-        scanner = table.handle.scanner(columns=["id"], filter=only, prefilter=True, use_scalar_index=False, **search)
-        return bool(scanner.to_table().num_rows)
 
 
 def _spread(rows: Sequence[T], count: int) -> Sequence[T]:

@@ -150,6 +150,38 @@ def _lengths(table: Table, segment: str) -> pa.Table | None:
     return None
 
 
+def rows_covered(table: Table, name: str) -> set[int]:
+    """The rows of the fragments that a text index covers, by its name; for `verify`."""
+    found = _named(table, name)
+    return set() if found is None else set(_rows_of(table, _covered(found)).tolist())
+
+
+def lengths_of(table: Table, name: str) -> dict[int, int] | None:
+    """How many words a text index counts of each row, where it has our analyser; for `verify`."""
+    found = _named(table, name)
+    if found is None or found.version < ANALYSER_INDEX_VERSION or not _has_our_analyser(table, found):
+        return None
+    counted: dict[int, int] = {}
+    for uuid, covered in found.segments:
+        lengths = _lengths(table, uuid)
+        if lengths is None:
+            return None
+        live = set(_rows_of(table, covered).tolist())
+        rows = zip(lengths["_rowid"].to_pylist(), lengths["_num_tokens"].to_pylist(), strict=True)
+        counted.update((row, count) for row, count in rows if row in live)
+    return counted
+
+
+def _named(table: Table, name: str) -> SearchIndex | None:
+    [column] = next(index.columns for index in table.indexes() if index.name == name)
+    found = index_on(table, column, TEXT_KINDS)
+    return found if found is not None and found.name == name else None
+
+
+def _covered(index: SearchIndex) -> frozenset[int]:
+    return frozenset().union(*(covered for _, covered in index.segments))
+
+
 def _rows_of(table: Table, fragments: frozenset[int] | None) -> RowIds:
     """The rows of these fragments as far as the table has them; None: of all."""
     with table.reading():
