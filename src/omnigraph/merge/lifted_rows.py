@@ -46,6 +46,11 @@ def plan_from_past(
         plan = plan_merge(storage, past_today, target, known, catalog, options, lift)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise Conflict(f"a value of the earlier commit does not fit today's schema: {error}") from error
+    return with_unfit(plan, catalog)
+
+
+def with_unfit(plan: MergePlan, catalog: Catalog) -> MergePlan:
+    """The plan with the rows that the schema does not take as conflicts, unless it has others."""
     if plan.conflicts_total:
         return plan
     unfit = _conflicts(conflict for table in plan.tables for conflict in unfit_rows(catalog, table))

@@ -18,6 +18,7 @@ from omnigraph.history.diff import DiffStats
 from omnigraph.language.schema import Catalog
 from omnigraph.merge.bases import BaseFinder, MergeBase, NoCommonHistory, Outcome
 from omnigraph.merge.conflicts import MergeConflicts
+from omnigraph.merge.lifted_rows import with_unfit
 from omnigraph.merge.lifting import Lifting
 from omnigraph.merge.plan import MergeOptions, MergePlan, TablePlan, changed_ids, plan_merge
 from omnigraph.merge.result import MergeResult
@@ -79,7 +80,7 @@ def merge(storage: GraphStorage, schema: Callable[[], AcceptedSchema], request: 
         settle(storage, request.source)
     run = _Run(storage, request, storage.manifest.load(request.source))
     if request.dry_run:
-        return run.look(write_base(storage, request.target, schema()))
+        return run.look(write_base(storage, request.target, schema))
     run.bring_up_to_date(schema)
     return run.commit(schema)
 
@@ -150,7 +151,7 @@ class _Run:
 
     def bring_up_to_date(self, schema: Callable[[], AcceptedSchema]) -> None:
         """A target that has an older schema than the source gets the source's first, unless the merge has conflicts."""
-        base = write_base(self._storage, self._request.target, schema())
+        base = write_base(self._storage, self._request.target, schema)
         later = self._later(base)
         if later is None:
             return
@@ -200,7 +201,7 @@ class _Run:
 
     def _plan(self, base: MergeBase, target: WriteBase, later: AcceptedSchema | None = None) -> MergePlan:
         schema = later or target.schema
-        return plan_merge(
+        plan = plan_merge(
             self._storage,
             self._snapshot,
             snapshot_of(target.loaded),
@@ -210,6 +211,8 @@ class _Run:
             Lifting(self._storage, schema).lift,
             rules=later is None,
         )
+        own = schema_of(self._storage, self._snapshot, schema)
+        return plan if own.ir_hash == schema.ir_hash else with_unfit(plan, schema.catalog)
 
     def _result(
         self, outcome: Outcome, target: WriteBase, base: MergeBase | None, plan: MergePlan | None

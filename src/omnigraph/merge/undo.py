@@ -100,7 +100,7 @@ def carry_out(
     """Writes what comes back as one commit, or raises and changes nothing. A dry run only plans it."""
     request = work.request
     if request.dry_run:
-        return work.plan(write_base(storage, request.branch, schema())), None
+        return work.plan(write_base(storage, request.branch, schema)), None
     plans: list[MergePlan] = []
 
     def prepare(base: WriteBase) -> Prepared:

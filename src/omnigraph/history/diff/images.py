@@ -111,7 +111,7 @@ def _dates(side: TableSide) -> dict[str, DateKind]:
     """The properties of a table that are days or moments, or lists of them."""
     found: dict[str, DateKind] = {}
     for name in side.properties:
-        kind = side.table.schema.field(name).type
+        kind = side.schema.field(name).type
         kind = kind.value_type if pa.types.is_list(kind) else kind
         if pa.types.is_date32(kind) or pa.types.is_date64(kind):
             found[name] = "date" if pa.types.is_date32(kind) else "datetime"

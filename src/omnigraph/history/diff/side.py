@@ -45,7 +45,7 @@ class Lift:
 
     def stored(self, columns: Sequence[str]) -> list[str]:
         """The stored columns for these; those that are not properties have their own names."""
-        return [self.columns.get(name, name) for name in columns if name not in self.fills]
+        return [self.columns.get(name, name) for name in columns if name not in self.fills] or ["id"]
 
     def lifted(self, rows: pa.Table, columns: Sequence[str]) -> pa.Table:
         """Rows of those, under the later names, and the stored order of whatever else they have."""

@@ -177,7 +177,7 @@ class _Work:
         """A dry run: everything but the commit."""
         request = self.request
         branch = request.branch if exists(self.storage, request.branch) else request.base_branch or MAIN
-        self._prepare(run, None, write_base(self.storage, branch, self.schema()))
+        self._prepare(run, None, write_base(self.storage, branch, self.schema))
         if self.rejects is not None:
             self.rejects.without_commit()
 

@@ -30,10 +30,10 @@ class WriteBase:
         return {pin.table_key: pin for pin in self.loaded.state.pins()}
 
 
-def write_base(storage: GraphStorage, branch: str, live: AcceptedSchema) -> WriteBase:
-    """The newest commit of a branch, with the schema that its rows follow; `live` is the accepted one."""
+def write_base(storage: GraphStorage, branch: str, live: Callable[[], AcceptedSchema]) -> WriteBase:
+    """The newest commit of a branch, with the schema that its rows follow; `live` gives the accepted one."""
     loaded = storage.manifest.load(branch)
-    return WriteBase(branch, loaded, schema_of(storage, snapshot_of(loaded), live))
+    return WriteBase(branch, loaded, schema_of(storage, snapshot_of(loaded), live()))
 
 
 @dataclass(frozen=True, slots=True)

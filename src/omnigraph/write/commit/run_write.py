@@ -141,4 +141,4 @@ def _lost_to_upkeep(storage: GraphStorage, branch: str, lost: ReadSetChanged) ->
 
 
 def _base(storage: GraphStorage, request: WriteRequest, schema: Schema) -> WriteBase:
-    return write_base(storage, request.branch, schema())
+    return write_base(storage, request.branch, schema)

@@ -128,7 +128,7 @@ def apply_schema(storage: GraphStorage, change: SchemaChange) -> SchemaReceipt:
 
 def _refuse_early(storage: GraphStorage, change: SchemaChange) -> None:
     """What cannot be done now is refused before anybody has to wait for it; it is looked at again under the lock."""
-    base = write_base(storage, MAIN, accept_now(storage.objects, read_files(storage.objects)))
+    base = write_base(storage, MAIN, lambda: accept_now(storage.objects, read_files(storage.objects)))
     refuse_plan(plan_change(storage, base.pins(), base.schema, change.desired, change.consent, change.restored))
 
 

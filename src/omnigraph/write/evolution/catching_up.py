@@ -14,10 +14,10 @@ from omnigraph.language.schema import EdgeType, NodeType
 from omnigraph.model.errors import Conflict
 from omnigraph.model.identifiers import MAIN, new_ulid
 from omnigraph.model.late_dataclass import dataclass
-from omnigraph.storage import AcceptedSchema, GraphStorage
+from omnigraph.storage import AcceptedSchema, GraphStorage, IsNull
 from omnigraph.storage.bulk import StagingArea, stage_new_columns, staging_area
 from omnigraph.storage.manifest import Change, ManifestState, TablePin, TableRegistration, TableTombstone
-from omnigraph.storage.tables import StagedEffect, stage_columns, table_schema
+from omnigraph.storage.tables import StagedEffect, Table, stage_columns, table_schema
 from omnigraph.write.changes import ChangeSet, StagedWork
 from omnigraph.write.commit import Prepared, WriteBase, WriteRequest, write
 from omnigraph.write.evolution.effects import remove_area
@@ -60,8 +60,9 @@ class _CatchUp:
             if pin is None:
                 adopted += _shown_empty(main, entity, known)
             else:
-                evolution = _evolution(entity, known, pin.row_count)
+                evolution = _evolution(entity, known, self.storage.tables.open(pin))
                 if self._changes(evolution, pin):
+                    self._refuse_missing(evolution, pin)
                     works.append(StagedWork(entity.table_key, self._staging(evolution)))
         declared = {entity.table_key for entity in self.schema.catalog.entities}
         adopted += [
@@ -79,6 +80,22 @@ class _CatchUp:
         moved = any(new != old for new, old in (evolution.sources or {}).items())
         return not same or moved or bool(evolution.filled)
 
+    def _refuse_missing(self, evolution: TableEvolution, pin: TablePin) -> None:
+        """A branch that began before a property was made required may have entities that lack it."""
+        assert evolution.entity is not None
+        table, filled = self.storage.tables.open(pin), {each.name for each in evolution.filled if each.source is None}
+        for field in table_schema(evolution.entity):
+            source = (evolution.sources or {}).get(field.name)
+            if field.nullable or field.name in filled:
+                continue
+            missing = pin.row_count if source is None else table.count(IsNull(source))
+            if missing:
+                raise Conflict(
+                    f"{missing} entities of '{pin.table_key}' on the branch have no value for '{field.name}', "
+                    "which main requires",
+                    "give them one, or delete them, and merge again",
+                )
+
     def _staging(self, evolution: TableEvolution) -> Stage:
         def stage(pin: TablePin) -> StagedEffect:
             assert evolution.entity is not None
@@ -94,13 +111,16 @@ class _CatchUp:
         return stage
 
 
-def _evolution(entity: NodeType | EdgeType, known: Continued, rows: int) -> TableEvolution:
+def _evolution(entity: NodeType | EdgeType, known: Continued, table: Table) -> TableEvolution:
+    rows, target = table.count(), table_schema(entity)
     sources = {column: column for column in FIXED[entity.kind]}
     filled = []
     for prop in entity.properties:
         source = known.properties.get((entity.table_key, prop.name))
         if source is not None:
             sources[prop.name] = source
+            if rows and not prop.type.is_blob and table.schema.field(source).type != target.field(prop.name).type:
+                filled.append(Filled(prop.name, source))
         elif prop.default is not None and rows:
             filled.append(Filled(prop.name, default=prop.default))
     return TableEvolution(entity.table_key, "project", entity, entity.table_key, sources, tuple(filled))
