@@ -23,6 +23,7 @@ TRIED = [
     "init",
     "clone_history",
     "export",
+    "apply_schema",
 ]
 ROTATING = [
     STORE_WAYS[way] for way in ("held", "refused-often", "lost-often", "lost", "busy-often", "cut-often", "closed")

@@ -34,6 +34,8 @@ CLASSES = (
     og.ExportResult,
     og.VerifyReport,
     og.MigrationPlan,
+    og.SchemaPlan,
+    og.SchemaReceipt,
     og.IndexStatus,
     og.IndexReport,
     og.OptimizeReport,

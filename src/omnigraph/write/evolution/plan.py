@@ -56,7 +56,11 @@ class SchemaPlan:
 
     @property
     def evolutions(self) -> tuple[TableEvolution, ...]:
-        """The tables that change."""
+        """The tables that change, as the engine sees them; `tables` tells what it costs.
+
+        >>> graph.plan_schema(graph.schema_source).evolutions
+        ()
+        """
         return tuple(each for each in self.kept if each.effect != "none")
 
     @property
