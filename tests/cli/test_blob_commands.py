@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -191,3 +193,11 @@ def test_clone_makes_another_graph_and_tells_what_it_has(shelf: Graph, omnigraph
 def test_clone_refuses_what_it_cannot_mean(line: str, shelf: Graph, omnigraph: Omnigraph, desk: Path) -> None:
     assert omnigraph(line).exit_code in (1, 2)
     assert not (desk / "x").exists()
+
+
+@pytest.mark.parametrize("line", ["export shelf.omni", f"blob get {COVER}"])
+def test_a_full_disk_behind_stdout_is_an_error_of_ours(line: str, shelf: Graph, desk: Path) -> None:
+    with open("/dev/full", "wb") as full:
+        command = [sys.executable, "-m", "omnigraph.cli", *line.split()]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (1, "error: cannot write 'stdout': no space left on device\n")

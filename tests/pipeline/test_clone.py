@@ -387,3 +387,28 @@ def _again(source: Graph, target: str, history: bool) -> None:
             source.clone(target, history=history, durability="os")
             return
         assert not open_storage(target).objects.exists("_schema.pg")
+
+
+# --- graphs whose schema changed --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("history", [True, False])
+def test_branches_that_lag_behind_the_schema_of_main_are_cloned_and_can_still_catch_up(
+    history: bool, tmp_path: Path
+) -> None:
+    graph = Graph.init(str(tmp_path / "g"), "node P { k: String @key }", durability="os")
+    graph.load([b'{"type":"P","data":{"k":"a"}}'], mode="append")
+    lag = graph.create_branch("lag")
+    graph.apply_schema("node P { k: String @key  t: String? }\nnode Q { k: String @key }\nedge K: P -> Q")
+    graph.load([b'{"type":"Q","data":{"k":"q"}}', b'{"type":"P","data":{"k":"b","t":"new"}}'], mode="merge")
+    lag.mutate('query q() { insert P { k: "lag" } }')
+    heads, past = exports(graph), pasts(graph)
+    copy = Graph.open(graph.clone(tmp_path / "copy", history=history, durability="os").target)
+    assert exports(copy) == heads
+    assert not history or pasts(copy) == past
+    assert is_sound(copy)
+    for each in (graph, copy):
+        each.merge("main", into="lag")
+        each.branch("lag").mutate('query q() { insert P { k: "z", t: "z" } insert K { from: "z", to: "q" } }')
+    assert list(copy.export("lag", types=["P", "Q"])) == list(graph.export("lag", types=["P", "Q"]))
+    assert is_sound(copy)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, TextIO
 
@@ -54,6 +54,28 @@ class Output:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what waits to be written has no place
             reason = "interrupted" if isinstance(error, KeyboardInterrupt) else error.strerror or str(error)
             self.warn(f"{happened}; its result could not be written: {reason.lower()}")
+
+    def write_bytes(self, chunks: Iterable[bytes]) -> None:
+        """The result as bytes, as they come. A full disk behind stdout is an error like any other."""
+        sys.stdout.flush()
+        for chunk in chunks:  # what the chunks themselves raise is not an error of stdout
+            self._to_stdout(lambda out, data=chunk: out.write(data))
+        self._to_stdout(lambda out: out.flush())
+
+    def _to_stdout(self, act: Callable[..., object]) -> None:
+        from omnigraph.cli.refusals import UnwritableFile
+
+        try:
+            act(sys.stdout.buffer)
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            self._give_up_stdout()
+            raise UnwritableFile("stdout", (error.strerror or str(error)).lower()) from error
+
+    def _give_up_stdout(self) -> None:
+        """What waits to be written has no place: it would fail once more at the end of the process."""
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
     def write(self, line: str) -> None:
         """One line of the result."""

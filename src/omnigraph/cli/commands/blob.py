@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import stat as file_modes
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -70,9 +69,7 @@ def get(
         if out is not None:
             _write_file(Path(out), chunks)
             return
-        sys.stdout.flush()
-        sys.stdout.buffer.writelines(chunks)
-    sys.stdout.buffer.flush()
+        session.output.write_bytes(chunks)
 
 
 @command.command("stat", cls=OmniCommand, example="omnigraph blob stat node Book b1 cover --store lib.omni")

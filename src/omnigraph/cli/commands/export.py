@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Literal, cast
 
@@ -73,9 +72,7 @@ def command(
     with session.target(uri).open_for_reading() as graph:
         raw = cast("Literal['raw', 'iso']", dates or "raw")
         lines = graph.export(branch, at=snapshot, types=types or None, dates=raw, manifest=manifest)
-        sys.stdout.flush()
-        sys.stdout.buffer.writelines(lines)
-    sys.stdout.buffer.flush()
+        session.output.write_bytes(lines)
 
 
 def _refuse_folder_options(session: Session, file_format: str | None, engine: str, spark: str | None) -> None:

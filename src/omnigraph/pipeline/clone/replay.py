@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from omnigraph.history import Snapshot
 from omnigraph.history.diff import Op, TableSide, table_changes
-from omnigraph.language.schema import Catalog
+from omnigraph.language.schema import Catalog, EdgeType, NodeType
 from omnigraph.model.errors import Corrupt
 from omnigraph.model.identifiers import MAIN, TableKey
 from omnigraph.model.late_dataclass import dataclass
@@ -88,8 +88,7 @@ class Replay:
         side = TableSide(self.source, after, step.after)
         schema = table_schema(_entity(step.catalog, key))
         if pin is None:
-            yield TableRegistration(table_key=str(key), location=key.location)
-            yield create_table(self.target, key, schema, self._told(all_rows(side, schema)))
+            yield from self._new_table(step, side, schema)
             return
         own = self._own(step.branch, loaded, pin)
         effect = self._effect(step, side, schema, own)
@@ -97,6 +96,17 @@ class Replay:
             yield self.target.table_commits.commit(effect, step.identity.commit_id)
         elif own is not pin:
             self.target.lineages.delete(own.location, step.branch)  # no snapshot names it: the next write cuts it again
+
+    def _new_table(self, step: Step, side: TableSide, schema: pa.Schema) -> Iterator[Change]:
+        """A type that came later: shown without rows first, as branches that catch up with main show it."""
+        key = side.pin.table_key
+        yield TableRegistration(table_key=str(key), location=key.location)
+        yield create_table(self.target, key, schema, iter(()))
+        opened = self.target.tables.open(TablePin(key, key.location, 1, None, 0))
+        nothing = np.empty(0, np.uint64)
+        effect = stage_patch(opened, self._told(all_rows(side, schema)), nothing, self.target.root.lance_options)
+        if effect is not None:
+            yield self.target.table_commits.commit(effect, step.identity.commit_id)
 
     def _same_version(self, loaded: LoadedManifest, step: Step, key: TableKey) -> Iterator[Change]:
         """A branch that reads main's own table: the version is there under the same number."""
@@ -133,7 +143,7 @@ class Replay:
             yield batch
 
 
-def _entity(catalog: Catalog, key: TableKey):  # type: ignore[no-untyped-def]
+def _entity(catalog: Catalog, key: TableKey) -> NodeType | EdgeType:
     entity = catalog.table(key)
     if entity is None:
         raise Corrupt(str(key), "the snapshot has a table that its schema does not declare")
