@@ -15,7 +15,7 @@ from omnigraph.server.wire import bodies
 
 async def export_reply(call: Call, branch: str, make: Callable[[], Iterator[bytes]]) -> StreamReply:
     """Policy, room, the snapshot, then the head of the answer: everything that can fail is checked before it."""
-    await call.read(lambda: call.graph.authorize("export", branch=branch))
+    call.graph.authorize("export", branch=branch)
     state, key = call.state, (call.served.graph_id, branch)
     await state.transport.reserve()
     state.exports[key] = state.exports.get(key, 0) + 1

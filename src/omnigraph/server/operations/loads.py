@@ -39,7 +39,8 @@ async def load(call: Call) -> Reply:
         catalog = call.served.bare.schema.catalog
         return _load(call, io.BytesIO(record_lines(body.data, catalog)), options)
 
-    result = await call.write(_allow(call, options), len(body.data.encode()), run)
+    await call.read(_allow(call, options))
+    result = await call.write(_decided, len(body.data.encode()), run)
     call.note_commit(result.commit_id)
     output = answers.IngestOutput(uri=call.graph.uri, **_members(call, result))
     return Reply.of(output, commit_id=result.commit_id)
@@ -73,6 +74,10 @@ def _options(call: Call, branch: str | None, base: str | None, mode: str | None)
 
 def _allow(call: Call, options: dict[str, Any]) -> Callable[[], None]:
     return partial(call.graph.authorize_load, options["branch"], options["base"])
+
+
+def _decided() -> None:
+    """The policy was asked before: whether a load makes a branch takes a look at the branches there are."""
 
 
 def _require_lines(call: Call) -> None:

@@ -92,7 +92,7 @@ async def recovery(call: Call) -> Reply:
 
 
 async def decisions(call: Call) -> Reply:
-    await call.read(lambda: call.graph.authorize("admin"))
+    call.graph.authorize("admin")
     after = call.parameters.number("after") or 0
     limit = min(call.parameters.number("limit") or DECISIONS_DEFAULT, DECISIONS_MAX)
     found = call.state.decisions.page(call.served.graph_id, after, limit)

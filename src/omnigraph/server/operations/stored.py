@@ -30,7 +30,7 @@ async def catalogue(call: Call) -> Reply:
 async def invoke(call: Call) -> Reply:
     refuse_condition(call, f"/queries/{call.path['name']}/if-graph-commit")
     body = await _body(call)
-    stored = await _find(call, body)
+    stored = _find(call, body)
     if stored.is_mutation:
         return await run_mutation(call, _change(stored, body), None)
     call.event("stored query invoked", query=stored.name, kind="read")
@@ -41,7 +41,7 @@ async def invoke(call: Call) -> Reply:
 async def invoke_if(call: Call) -> Reply:
     body = await _body(call)
     head = condition(call)
-    stored = await _find(call, body)
+    stored = _find(call, body)
     if not stored.is_mutation:
         raise bad_request(f"'{stored.name}' is a read, which has no condition")
     return await run_mutation(call, _change(stored, body), head)
@@ -65,11 +65,11 @@ async def _body(call: Call) -> bodies.InvokeStoredQueryRequest:
         raise bad_request(f"invalid stored-query invocation body: {error.sentence()}") from None
 
 
-async def _find(call: Call, body: bodies.InvokeStoredQueryRequest) -> StoredQuery:
+def _find(call: Call, body: bodies.InvokeStoredQueryRequest) -> StoredQuery:
     """The query, if the caller may run it: whether it exists is not told to anyone else."""
     name = call.path["name"]
     try:
-        await call.read(lambda: call.graph.authorize("invoke_query", query=name))
+        call.graph.authorize("invoke_query", query=name)
     except Denied:
         raise not_found("stored query not found") from None
     stored = call.served.stored.get(name)
