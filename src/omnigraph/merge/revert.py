@@ -206,7 +206,8 @@ def _range(storage: GraphStorage, first: GraphCommit, last: GraphCommit) -> _Spa
 def _refuse_schema_change(storage: GraphStorage, span: _Span) -> None:
     """A schema is changed by `schema apply` alone: taking it back is another such change."""
     types = [{pin.table_key for pin in snapshot.tables} for snapshot in (span.before, span.after)]
-    changed = types[0] != types[1]
+    ends = [None if each.commit is None else each.commit.py.get("schema_ir_hash") for each in (span.before, span.after)]
+    changed = types[0] != types[1] or (None not in ends and ends[0] != ends[1])
     for table in () if changed else compared_tables(storage, span.before, span.after):
         if table.before is not None and table.after is not None:
             changed |= _columns(table.before.table.schema) != _columns(table.after.table.schema)

@@ -232,6 +232,24 @@ def test_schema_D43_D44_dates_and_large_integers_in_results_and_exports(people: 
     assert (exported["d"], exported["big"]) == (20455, 9007199254740992)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        P.replace("a: I32?", "a: I32? @index") + KNOWS,
+        P.replace("a: I32?", 'b: I32? @rename_from("a")') + KNOWS,
+        P.replace("a: I32?", "a: I64?") + KNOWS,
+        P.replace("node P", 'node Q @rename_from("P")') + "edge Knows: Q -> Q\n",
+    ],
+    ids=["metadata", "rename", "columns", "copy"],
+)
+def test_a_schema_change_cannot_be_reverted_and_a_diff_over_it_can_be_read(graph: Graph, text: str) -> None:
+    before = str(graph.snapshot().commit_id)
+    receipt = graph.apply_schema(text)
+    with pytest.raises(OmniGraphError, match="it changed the schema"):
+        graph.revert(str(receipt.commit_id))
+    assert len(list(graph.diff(before, str(receipt.commit_id)))) in (0, 1, 4)
+
+
 # --- data-aware changes -------------------------------------------------------------------------------------------
 
 

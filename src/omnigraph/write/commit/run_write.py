@@ -35,6 +35,9 @@ PREPARE_AGAIN_MAX = 32
 PREPARE_IN_WINDOW_AFTER = 4
 """After this many lost races long work holds the branch while it prepares; brief work does so after the first."""
 
+SCHEMA_WAIT_S = 10.0
+"""How long a writer waits for a change of the schema before it gives up with SchemaApplyInProgress."""
+
 Schema = Callable[[], AcceptedSchema]
 
 
@@ -61,14 +64,27 @@ def _attempts(storage: GraphStorage, request: WriteRequest, schema: Schema) -> R
             settle(storage, request.branch)
             return _attempt(storage, request, schema, None)
         except SchemaApplyInProgress:
-            release_dead_lock(storage)
-            if storage.lineages.exists(MANIFEST, SCHEMA_APPLY_LOCK):
+            if attempt == PREPARE_AGAIN_MAX or not _schema_is_free(storage):
                 raise
         except ReadSetChanged as lost:
             again = request.prepares_again and request.if_commit is None
             if attempt == PREPARE_AGAIN_MAX or not (again or _lost_to_upkeep(storage, request.branch, lost)):
                 raise
     raise AssertionError("the loop returns or raises")
+
+
+def _schema_is_free(storage: GraphStorage) -> bool:
+    """Waits a while for a schema change that is under way, and removes the lock of one that died.
+
+    Most changes take as long as a write. No lease is held here: the change may wait for this writer's branch.
+    """
+    try:
+        with storage.leases.hold(graph=True, wait_s=SCHEMA_WAIT_S):
+            pass
+    except LeaseTimeout:
+        return False
+    release_dead_lock(storage)
+    return not storage.lineages.exists(MANIFEST, SCHEMA_APPLY_LOCK)
 
 
 def _attempt(storage: GraphStorage, request: WriteRequest, schema: Schema, held: HeldLeases | None) -> Receipt:
