@@ -11,7 +11,6 @@ TESTS = Path(__file__).parent.parent
 ROWS = {"W": 40, "B": 23, "C": 45, "M": 76, "T": 5, "D": 6, "F": 18, "O": 23}
 
 LATER = {
-    "O21": "export and import come later",
 }
 
 
