@@ -14,7 +14,7 @@ import pyarrow as pa
 from omnigraph.history import Snapshot
 from omnigraph.language.query import AliasRef, BoundParams, CompiledQuery, EntityObject, QueryIR, row_count
 from omnigraph.language.schema import Catalog
-from omnigraph.model.errors import Corrupt, Internal
+from omnigraph.model.errors import Corrupt, HistoricalVersionReclaimed, Internal
 from omnigraph.model.identifiers import MAIN, TableKey
 from omnigraph.model.late_dataclass import dataclass
 from omnigraph.query.answer import Output
@@ -126,11 +126,11 @@ class QueryEngine:
     def _execute(
         self, request: ReadRequest, plan: Plan, decision: AccessMode, times: dict[int, StepTimes] | None
     ) -> tuple[pa.Table, Guard]:
-        """What is resident may rest on files of older versions that are gone, such as those of a deleted branch: then
-        it is dropped and made again from the version that was asked about."""
+        """What is resident may rest on files of older versions that are gone, such as those of a deleted branch or of
+        what a cleanup removed: then it is dropped and made again from the version that was asked about."""
         try:
             return self._attempt(request, plan, decision, times)
-        except Corrupt:
+        except (Corrupt, HistoricalVersionReclaimed):
             if decision.mode != "csr" or not self._resident_cache.forget(self._tables(request)):
                 raise
         if times is not None:

@@ -283,16 +283,20 @@ def reference(subject: Subject, cache: Path) -> Told:
 
 
 def trial(subject: Subject, file: str, damage: str, expected: Told, cache: Path) -> str | None:
-    """What is wrong after one file was damaged; None when nothing is."""
+    """What is wrong after one file was damaged; None when nothing is.
+
+    Other bytes of the same length may give other answers where no error betrays them: then `verify` names the index.
+    """
     with subject.place():
         DAMAGES[damage](subject.path / file)
         segment = Path(file).parts[Path(file).parts.index("_indices") + 1]
         with new_process(cache):
             graph = Graph.open(str(subject.path), durability="os")
             named = _index_of(graph, segment)
-            noticed = _noticed(graph, named) if damage.startswith("garbled") and named else True
+            garbled = damage.startswith("garbled")
+            noticed = _noticed(graph, named) if garbled and named else True
             told = script(graph, graph.branches())
-    if told != expected:
+    if told != expected and not (garbled and named):
         return f"{subject.name} {file} {damage}: other answers than without indexes"
     return None if noticed else f"{subject.name} {file} {damage}: verify says nothing of {named}"
 

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from omnigraph.model.errors import (
 )
 from omnigraph.model.identifiers import SCHEMA_APPLY_LOCK
 from omnigraph.model.progress import Progress
+from omnigraph.query.resident.cache import resident_cache
 from omnigraph.storage import MANIFEST, from_disk
 from omnigraph.storage.failpoints import InjectedFault, Point, armed
 from omnigraph.write.upkeep import BranchUnreadable
@@ -555,6 +557,67 @@ def test_a_name_that_was_there_before_the_versions_were_written_down_keeps_them(
     assert alice_at(graph, "early") == 33
     assert [is_gone(graph, commit) for commit in commits] == [True, True, False, True, False]
     assert is_readable(graph)
+
+
+# --- readers and other cleanups ---------------------------------------------------------------------------
+
+
+def test_a_reader_that_comes_back_after_the_grace_time_learns_that_its_state_is_gone(tmp_path: Path) -> None:
+    """It has opened the tables before; their files go meanwhile. That is not damage."""
+    graph = fx(tmp_path / "g")
+    commit = age(graph, 31)
+    reader = Graph.open(graph.uri, read_only=True)
+    text = "query q() { match { $p: Person } return { $p.name, $p.age } }"
+    assert len(reader.query(text, commit=commit).rows()) == 4
+    lines = reader.at(commit).export()
+    age(graph, 32)
+    graph.optimize()
+    graph.cleanup(**NOW)
+    resident_cache().clear()
+    for read in (
+        lambda: reader.query(text, commit=commit).rows(),
+        lambda: list(lines),
+        lambda: reader.diff(commit, "main").stats,
+    ):
+        with pytest.raises(HistoricalVersionReclaimed):
+            read()
+    assert len(reader.query(text).rows()) == 4, "what is in memory of the old state is no hindrance"
+    walk = "query q() { match { $p: Person $p knows $f } return { $p.age, $f.age } }"
+    assert len(reader.query(walk).rows()) == 3
+
+
+def test_a_handle_that_has_old_versions_in_memory_reads_and_writes_on(tmp_path: Path) -> None:
+    graph = fx(tmp_path / "g")
+    walk = "query q() { match { $p: Person $p knows $f } return { $p.name, $f.name } }"
+    assert len(graph.query(walk).rows()) == 3
+    other = Graph.open(graph.uri)
+    other.mutate('query q() { insert Person { name: "Eve" } insert Knows { from: "Eve", to: "Bob" } }')
+    other.mutate('query q() { delete Person where name = "Diana" }')
+    other.optimize()
+    other.cleanup(**NOW)
+    assert len(graph.query(walk).rows()) == 3
+    graph.mutate('query q() { insert Knows { from: "Eve", to: "Alice" } }')
+    graph.mutate('query q() { update Person set { age: 51 } where name = "Eve" }')
+    graph.load([b'{"type": "Person", "data": {"name": "Bob", "age": 3}}'], mode="merge")
+    assert len(graph.query(walk).rows()) == 4
+    assert people(graph) == {"Alice": 30, "Bob": 3, "Charlie": 35, "Eve": 51}
+    assert is_readable(graph)
+
+
+def test_two_cleanups_at_once_remove_each_version_once_and_harm_nobody(tmp_path: Path) -> None:
+    graph = fx(tmp_path / "g")
+    graph.create_branch("draft")
+    for value in range(31, 51):
+        age(graph, value, "draft" if value % 2 else None)
+    graph.optimize()
+    with ThreadPoolExecutor(3) as pool:
+        handles = [Graph.open(graph.uri) for _ in range(3)]
+        reports = [each.result() for each in [pool.submit(lambda one: one.cleanup(**NOW), one) for one in handles]]
+    assert [report.failed for report in reports] == [(), (), ()]
+    assert max(report.versions for report in reports) > 0
+    assert (people(graph)["Alice"], people(graph, "draft")["Alice"]) == (50, 49)
+    assert is_readable(graph)
+    assert not list((tmp_path / "g" / "__cleanup").glob("*"))
 
 
 # --- a death on the way -----------------------------------------------------------------------------------

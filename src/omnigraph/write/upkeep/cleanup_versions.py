@@ -93,7 +93,7 @@ class _Cleanup:
         for location, name in self._orphans(claims):
             self._count(claims, location).add_fork(name, self._fork_size(location, name))
         for location, lineage in work:
-            with self._errors_of(claims, location):
+            with self._errors_of(claims, location, lineage):
                 self._count(claims, location).add(self._removal(claims, location, lineage))
             self._told.done(self._counts)
         files = self._manifest_files(claims)
@@ -110,7 +110,7 @@ class _Cleanup:
         work = self._work(claims)
         self._told.begin(len(work))
         for location, lineage in work:
-            with self._errors_of(claims, location):
+            with self._errors_of(claims, location, lineage):
                 claims = self._clean(claims, location, lineage)
             self._told.done(self._counts)
         files = self._manifest_files(claims)
@@ -192,11 +192,11 @@ class _Cleanup:
 
     def _clean(self, claims: GraphClaims, location: str, lineage: str | None) -> GraphClaims:
         """One lineage; the claims as they were seen last. Finding out what goes takes longest, and holds nothing."""
-        for _ in range(LOOKS_MAX):
+        for attempt in range(LOOKS_MAX):
             removal = self._removal(claims, location, lineage)
             if not removal.versions:
                 return claims
-            condemned = self._removed(removal, claims)
+            condemned = self._removed(removal, claims, last=attempt == LOOKS_MAX - 1)
             if condemned is not None:
                 self._storage.old_versions.remove_files(removal)  # nobody can name these any more: no lease is needed
                 self._storage.condemned.forget(condemned)
@@ -205,30 +205,29 @@ class _Cleanup:
             claims = self._look()
         raise Internal("branches and tags are made faster than old versions can be looked at")
 
-    def _removed(self, removal: Removal, claims: GraphClaims) -> Condemned | None:
-        """Removes the versions; None, and nothing is removed, when somebody made a branch or a tag meanwhile."""
+    def _removed(self, removal: Removal, claims: GraphClaims, *, last: bool) -> Condemned | None:
+        """Removes the versions; None, and nothing is removed, when somebody made a branch or a tag meanwhile that needs
+        one of them, or may: what each needs is looked at only where branches and tags keep being made."""
         with self._storage.leases.hold(graph=True) as lease:
             condemned = self._storage.condemned.add(removal)
             reach(Point.CLEANUP_CONDEMNED)
-            if names_now(self._storage) != claims.names:
+            if names_now(self._storage) != claims.names and not (last and self._is_unneeded(removal)):
                 self._storage.condemned.forget(condemned)
                 return None
             reach(Point.CLEANUP_DECIDED)
             self._storage.old_versions.remove_versions(removal, lease.check)
         return condemned
 
+    def _is_unneeded(self, removal: Removal) -> bool:
+        """Whether nothing that there is now needs any of these versions."""
+        return _needed(self._look(), removal.path).isdisjoint(removal.versions)
+
     def _finish_dead(self, claims: GraphClaims, lease: HeldLeases) -> None:
         """What a cleanup that died had written down. If any of it is needed after all, it stays as it is: files that
         nobody names go when they are a week old."""
         for condemned in self._storage.condemned.all():
             removal = condemned.removal
-            needed = {
-                version
-                for (location, lineage), claim in claims.by_lineage.items()
-                if layout.branch_tree(location, lineage) == removal.path
-                for version in claim.live | claim.held
-            }
-            if needed.isdisjoint(removal.versions):
+            if _needed(claims, removal.path).isdisjoint(removal.versions):
                 self._storage.old_versions.remove(removal, lease.check)
             self._storage.condemned.forget(condemned)
 
@@ -249,11 +248,14 @@ class _Cleanup:
     # --- telling ------------------------------------------------------------------------------------------
 
     @contextmanager
-    def _errors_of(self, claims: GraphClaims, location: str) -> Iterator[None]:
-        """An error of one table is told with it, and the others are done."""
+    def _errors_of(self, claims: GraphClaims, location: str, lineage: str | None = None) -> Iterator[None]:
+        """An error of one table is told with it, and the others are done. A fork whose branch was deleted meanwhile is
+        gone as a whole, and no error."""
         try:
             yield
         except OmniGraphError as error:
+            if lineage is not None and not self._storage.lineages.exists(location, lineage):
+                return
             _log.warning("cleanup of %s: %s", location, error)
             self._count(claims, location).errors.append(error.sentence())
 
@@ -290,6 +292,14 @@ class _Told:
 
 def _place(table: CleanedTable) -> tuple[bool, str]:
     return (not table.type.startswith("node:"), table.type)
+
+
+def _needed(claims: GraphClaims, path: str) -> set[int]:
+    """The versions of the lineage in this folder that something needs by itself."""
+    found = (
+        claim for (place, lineage), claim in claims.by_lineage.items() if layout.branch_tree(place, lineage) == path
+    )
+    return {version for claim in found for version in claim.live | claim.held}
 
 
 def _require_readable(fresh: GraphStorage, loaded: LoadedManifest, pin: TablePin) -> None:
