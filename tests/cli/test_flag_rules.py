@@ -40,6 +40,9 @@ changes poll   | yes    -       yes   yes   -   yes
 changes baseline | yes  -       yes   yes   -   yes
 schema show    | yes    -       yes   yes   -   yes
 schema plan    | -      -       -     yes   -   yes
+schema apply   | yes    -       yes   yes   yes yes
+schema restore | yes    -       yes   yes   yes yes
+schema unlock  | -      -       -     yes   -   yes
 optimize       | -      yes     yes   yes   -   yes
 indexes        | yes    -       yes   yes   -   yes
 verify         | -      yes     yes   yes   -   yes
@@ -51,6 +54,7 @@ queries validate | -    yes     yes   -     -   yes
 policy validate | -     yes     yes   -     -   yes
 policy test    | -      yes     yes   -     -   yes
 policy explain | -      yes     yes   -     -   yes
+mcp            | yes    -       yes   yes   yes yes
 graphs list    | yes    -       -     -     -   yes
 login          | -      -       -     -     -   -
 logout         | -      -       -     -     -   -

@@ -31,7 +31,7 @@ OWN_WORDS = {
 }
 """Commands of which only the first two lines are shared."""
 
-ADDED = {"tier", "code"}
+ADDED = {"tier", "code", "tables", "blocking_branches", "pinning_tags", "ignored_hints"}
 """Keys that every step of a plan has here and not there."""
 
 RENAMED = {"b.isbn": "isbn", "b.title": "title"}
