@@ -17,6 +17,7 @@ from docs.sources import SOURCES, literals, messages
 from omnigraph.cli.catalogue import ALIASES, COMMANDS
 from omnigraph.cli.deprecations import REWRITES
 from omnigraph.cli.root import root
+from omnigraph.server.__main__ import server_parser
 
 _TICKED = re.compile(r"`([^`\n]+(?:\n[^`\n]+)?)`")
 _COMMAND = re.compile(r"(?<!import )\bomnigraph ((?:--[\w-]+(?: [\w.]+)? )*)([a-z][a-z-]*)(?: ([a-z][a-z-]*))?")
@@ -54,7 +55,13 @@ def options_by_command() -> dict[str, set[str]]:
     return found
 
 
+def server_options() -> set[str]:
+    """Those of the second program, `omnigraph-server`."""
+    return {name for action in server_parser()._actions for name in action.option_strings}
+
+
 OPTIONS = options_by_command()
+OPTIONS[""] |= server_options()
 DEPRECATED = {" ".join(old): " ".join(new) for old, new in REWRITES} | ALIASES
 
 

@@ -10,7 +10,7 @@ from omnigraph.server.boot import DEFAULT_BIND, Launch, run_server, run_worker
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    arguments = _parser().parse_args(argv)
+    arguments = server_parser().parse_args(argv)
     if arguments.worker is not None:
         return run_worker(Launch.from_text(arguments.worker), arguments.socket, arguments.ready)
     if arguments.cluster is None:
@@ -32,7 +32,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
 
 
-def _parser() -> argparse.ArgumentParser:
+def server_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("omnigraph-server", description="Serves the graphs of a cluster over HTTP.")
     parser.add_argument("--cluster", metavar="DIR|URI", help="The cluster: its folder, or its storage root.")
     parser.add_argument(

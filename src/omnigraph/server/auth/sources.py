@@ -111,7 +111,7 @@ def _aws_secret(secret: str) -> str:
     except ImportError:
         raise InvalidTokens(
             f"{AWS_SECRET} is set, and reading it needs boto3, which is not installed",
-            "install boto3, or unset the variable; no other source is used in its place",
+            "pip install 'omnigraph[aws]', or unset the variable; no other source is used in its place",
         ) from None
     try:
         found = boto3.client("secretsmanager").get_secret_value(SecretId=secret)

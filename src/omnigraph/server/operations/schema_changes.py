@@ -22,7 +22,7 @@ async def apply_schema(call: Call) -> Reply:
     if call.generation.serving.is_cluster:
         raise Conflict(
             "the schema of this graph belongs to its cluster and cannot be changed here",
-            "change the cluster's configuration and run `omnigraph cluster apply`",
+            "change the configuration of the cluster and run cluster apply",
         )
     return Reply.of(await call.write(allow, len(body.schema_source.encode()), lambda: _apply(call, body)))
 
