@@ -6,8 +6,9 @@ each, and skips the versions between them. A missing entity is searched for amon
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pyarrow.compute as pc
@@ -22,7 +23,7 @@ from omnigraph.model.errors import HistoricalVersionReclaimed, Json
 from omnigraph.model.identifiers import MAIN, TableKey
 from omnigraph.model.late_dataclass import dataclass
 from omnigraph.storage import Compare, GraphStorage
-from omnigraph.storage.manifest import GraphCommit, LoadedManifest
+from omnigraph.storage.manifest import GraphCommit, LoadedManifest, TablePin
 from omnigraph.storage.tables import fragment_states, rows_given, scan_fragments
 
 WRITTEN_AT = "_row_last_updated_at_version"
@@ -120,6 +121,15 @@ class _Seen:
     row_id: int
 
 
+def _spans(pins: Sequence[TablePin], last: int) -> list[tuple[int, int]]:
+    """The places up to `last` as spans, cut around every version that has fewer rows than the one before it: that one
+    has surely lost some, and the rest mostly none."""
+    counts = [pin.row_count for pin in pins[: last + 1]]
+    drops = [place for place in range(1, len(counts)) if counts[place] < counts[place - 1]]
+    cuts = sorted({0, last, *drops, *(place - 1 for place in drops)})
+    return list(pairwise(cuts))
+
+
 class _RowsGiven:
     """How many rows a table was given up to each of its versions, read when it is asked for."""
 
@@ -205,10 +215,10 @@ class _Log:
         It went with a version that removed rows. Spans of versions that removed none are passed over whole, so the
         cost follows the removals: of thousands of inserts and updates, two versions are looked at.
         """
-        spans, given = [(0, missing)], _RowsGiven(self._storage, history)
+        spans, given = _spans(history.pins, missing), _RowsGiven(self._storage, history)
         while spans:
             first, last = spans.pop()
-            if first >= last or not given.may_have_lost(first, last):
+            if not given.may_have_lost(first, last):
                 continue
             if last - first > 1:
                 middle = (first + last) // 2
