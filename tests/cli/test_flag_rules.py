@@ -45,6 +45,8 @@ schema restore | yes    -       yes   yes   yes yes
 schema unlock  | -      -       -     yes   -   yes
 optimize       | -      yes     yes   yes   -   yes
 indexes        | yes    -       yes   yes   -   yes
+repair         | -      yes     yes   yes   -   yes
+cleanup        | -      yes     yes   yes   -   yes
 verify         | -      yes     yes   yes   -   yes
 recoveries     | -      yes     yes   yes   -   yes
 lint           | -      yes     yes   yes   -   yes

@@ -37,11 +37,13 @@ class Family:
 
     name: str
     summary: str
+    room: str = ""
+    """The folder of `commands` that its module is in, if it is in one."""
 
     @property
     def module(self) -> str:
         """Where its click object `command` lives."""
-        return f"omnigraph.cli.commands.{self.name}"
+        return f"omnigraph.cli.commands.{self.room}.{self.name}" if self.room else f"omnigraph.cli.commands.{self.name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +62,7 @@ FAMILIES: tuple[Family, ...] = (
     Family("query", "Ask a graph a question."),
     Family("explain", "Show the plan of a query."),
     Family("mutate", "Insert, update and delete entities with a query."),
-    Family("alias", "Run a stored query by a short name."),
+    Family("alias", "Run a stored query by a short name.", "served"),
     Family("load", "Load entities from files or tables as one commit."),
     Family("branch", "Create, list, compare, merge and delete branches."),
     Family("merge", "Merge a branch into another one as one commit."),
@@ -76,20 +78,21 @@ FAMILIES: tuple[Family, ...] = (
     Family("log", "Show the commits of a branch, newest first."),
     Family("changes", "Follow what the commits of a branch change."),
     Family("schema", "Show the accepted schema and change it."),
-    Family("graphs", "List the graphs of a server."),
+    Family("graphs", "List the graphs of a server.", "served"),
     Family("init", "Create an empty graph from a schema."),
-    Family("optimize", "Merge small files and bring the indexes up to date."),
-    Family("repair", "Show and publish what another program did to the tables."),
-    Family("cleanup", "Remove old versions of the tables."),
-    Family("indexes", "Show the indexes of a branch and how much they cover."),
-    Family("verify", "Check a whole graph without changing it."),
-    Family("recoveries", "List the interrupted writes of a graph."),
-    Family("serve", "Serve one graph over HTTP."),
+    Family("optimize", "Merge small files and bring the indexes up to date.", "upkeep"),
+    Family("repair", "Show and publish what another program did to the tables.", "upkeep"),
+    Family("cleanup", "Remove old versions of the tables.", "upkeep"),
+    Family("indexes", "Show the indexes of a branch and how much they cover.", "upkeep"),
+    Family("verify", "Check a whole graph without changing it.", "upkeep"),
+    Family("recoveries", "List the interrupted writes of a graph.", "upkeep"),
+    Family("serve", "Serve one graph over HTTP.", "served"),
     Family("lint", "Check a query file against a schema."),
-    Family("queries", "List and check the stored queries of a cluster."),
-    Family("policy", "Check, test and explain policies."),
-    Family("login", "Keep the token of a server."),
-    Family("logout", "Forget the token of a server."),
+    Family("queries", "List and check the stored queries of a cluster.", "served"),
+    Family("policy", "Check, test and explain policies.", "served"),
+    Family("mcp", "Serve a graph to agents, as tools of the Model Context Protocol.", "served"),
+    Family("login", "Keep the token of a server.", "served"),
+    Family("logout", "Forget the token of a server.", "served"),
     Family("format", "Rewrite schema and query files in the standard style."),
     Family("version", "Show the release and its storage format."),
     Family("help", "Show the help of a command."),
@@ -157,6 +160,7 @@ COMMANDS: dict[str, CommandFacts] = {
         _facts("policy validate", Capability.CONTROL, _CONTROL, "policy"),
         _facts("policy test", Capability.CONTROL, _CONTROL, "policy"),
         _facts("policy explain", Capability.CONTROL, _CONTROL, "policy"),
+        _facts("mcp", Capability.ANY, _WRITE),
         _facts("alias", Capability.LOCAL, _NONE),
         _facts("login", Capability.LOCAL, _NONE),
         _facts("logout", Capability.LOCAL, _NONE),

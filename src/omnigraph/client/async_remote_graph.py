@@ -304,4 +304,4 @@ class AsyncRemoteGraph:
 
 
 def _in_no_thread(*_: object) -> Any:
-    raise NotOverHttp("in an event loop the bytes of a blob are awaited", "await graph.read_blob(blob)")
+    raise NotOverHttp("in an event loop the bytes of a blob are awaited", "await its method read_blob")

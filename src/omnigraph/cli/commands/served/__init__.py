@@ -1,0 +1,1 @@
+"""Commands about servers, clusters and what they decide: one module per family."""
