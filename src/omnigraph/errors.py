@@ -121,6 +121,7 @@ if TYPE_CHECKING:
     from omnigraph.write.evolution import SchemaRowsRefused as SchemaRowsRefused
     from omnigraph.write.intake.tabular import InvalidMapping as InvalidMapping
     from omnigraph.write.rules import ValidationFailed as ValidationFailed
+    from omnigraph.write.upkeep import BranchUnreadable as BranchUnreadable
 else:
     __getattr__, __dir__ = late_names(
         __name__,
@@ -227,6 +228,7 @@ else:
             ),
             "write.intake.tabular": ("InvalidMapping",),
             "write.rules": ("ValidationFailed",),
+            "write.upkeep": ("BranchUnreadable",),
         },
         root="omnigraph",
     )

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import field
 
-from omnigraph.model.errors import Internal, OmniGraphError, RecoveryRequired, TableDrift
+from omnigraph.model.errors import BranchNotFound, OmniGraphError, ReadSetChanged, RecoveryRequired, TableDrift
 from omnigraph.model.identifiers import MAIN, TableKey
 from omnigraph.model.late_dataclass import dataclass
 from omnigraph.model.progress import Progress, ProgressListener
@@ -87,7 +87,7 @@ class _Cleanup:
 
     def preview(self) -> CleanupReport:
         self._now = time.time() if self._storage.read_only else self._storage.old_versions.now()
-        claims = self._look()
+        claims = self._look_unheld()
         work = self._work(claims)
         self._told.begin(len(work))
         for location, name in self._orphans(claims):
@@ -124,6 +124,15 @@ class _Cleanup:
         for location, key in claims.tables.items():
             self._counts.setdefault(location, _Counts(key))
         return claims
+
+    def _look_unheld(self) -> GraphClaims:
+        """The same for a preview: a branch may be deleted between its listing and its reading."""
+        for _ in range(LOOKS_MAX - 1):
+            try:
+                return self._look()
+            except BranchNotFound:
+                continue
+        return self._look()
 
     def _count(self, claims: GraphClaims, location: str) -> _Counts:
         return self._counts.setdefault(location, _Counts(claims.tables[location]))
@@ -191,31 +200,49 @@ class _Cleanup:
     # --- versions -----------------------------------------------------------------------------------------
 
     def _clean(self, claims: GraphClaims, location: str, lineage: str | None) -> GraphClaims:
-        """One lineage; the claims as they were seen last. Finding out what goes takes longest, and holds nothing."""
-        for attempt in range(LOOKS_MAX):
-            removal = self._removal(claims, location, lineage)
-            if not removal.versions:
-                return claims
-            condemned = self._removed(removal, claims, last=attempt == LOOKS_MAX - 1)
-            if condemned is not None:
-                self._storage.old_versions.remove_files(removal)  # nobody can name these any more: no lease is needed
-                self._storage.condemned.forget(condemned)
-                self._count(claims, location).add(removal)
-                return claims
-            claims = self._look()
-        raise Internal("branches and tags are made faster than old versions can be looked at")
+        """One lineage; the claims as they were seen last. Finding out what goes takes longest, and holds nothing: so a
+        branch or a tag that comes or goes meanwhile makes it look again, and the last time it holds the graph."""
+        for _ in range(LOOKS_MAX - 1):
+            try:
+                removal = self._removal(claims, location, lineage)
+                with self._storage.leases.hold(graph=True) as lease:
+                    if names_now(self._storage) == claims.names:
+                        condemned = self._removed(removal, claims, lease)
+                        break
+            except OmniGraphError:
+                if names_now(self._storage) == claims.names:
+                    raise
+            claims = self._look_again()
+        else:
+            with self._storage.leases.hold(graph=True) as lease:
+                claims = self._look()
+                removal = self._removal(claims, location, lineage)
+                condemned = self._removed(removal, claims, lease)
+        if condemned is not None:
+            self._storage.old_versions.remove_files(removal)  # nobody can name these any more: no lease is needed
+            self._storage.condemned.forget(condemned)
+            self._count(claims, location).add(removal)
+        return claims
 
-    def _removed(self, removal: Removal, claims: GraphClaims, *, last: bool) -> Condemned | None:
-        """Removes the versions; None, and nothing is removed, when somebody made a branch or a tag meanwhile that needs
-        one of them, or may: what each needs is looked at only where branches and tags keep being made."""
-        with self._storage.leases.hold(graph=True) as lease:
-            condemned = self._storage.condemned.add(removal)
-            reach(Point.CLEANUP_CONDEMNED)
-            if names_now(self._storage) != claims.names and not (last and self._is_unneeded(removal)):
-                self._storage.condemned.forget(condemned)
-                return None
-            reach(Point.CLEANUP_DECIDED)
-            self._storage.old_versions.remove_versions(removal, lease.check)
+    def _look_again(self) -> GraphClaims:
+        with self._storage.leases.hold(graph=True):
+            return self._look()
+
+    def _removed(self, removal: Removal, claims: GraphClaims, lease: HeldLeases) -> Condemned | None:
+        """Removes the versions; None when there are none.
+
+        Names were the same when the lease was held. It may be lost: so what goes is written down, and the names are
+        looked at once more.
+        """
+        if not removal.versions:
+            return None
+        condemned = self._storage.condemned.add(removal)
+        reach(Point.CLEANUP_CONDEMNED)
+        if names_now(self._storage) != claims.names and not self._is_unneeded(removal):
+            self._storage.condemned.forget(condemned)
+            raise ReadSetChanged("the branches and tags of the graph")
+        reach(Point.CLEANUP_DECIDED)
+        self._storage.old_versions.remove_versions(removal, lease.check)
         return condemned
 
     def _is_unneeded(self, removal: Removal) -> bool:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @json_option
 @click.pass_obj
 def command(session: Session, uri: str | None, confirm: bool, force: bool) -> None:
-    """Show tables that another program moved on, and publish them.
+    """Show and publish what another program did to the tables.
 
     Writes to such a table are refused until then. Compaction is safe to publish; other changes only by force, and
     `omnigraph verify` should look at them afterwards. Works on main.
