@@ -88,7 +88,7 @@ class Reader:
     def _request(self, schema: Callable[[], AcceptedSchema], read: Read) -> ReadRequest:
         live = schema()  # before the snapshot: files that were edited by hand are told first
         snapshot, asked = self._snapshot(read)
-        catalog = history.schema_of(self._storage, snapshot, live).catalog
+        catalog = history.schema_of(self._storage, snapshot, live, is_head=asked is None).catalog
         compiled = compile_call(read.text, catalog, "read", query_name=read.query_name, stated=read.stated)
         now = format_datetime(time.time_ns() // 1_000_000)
         return ReadRequest(

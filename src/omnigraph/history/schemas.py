@@ -34,11 +34,14 @@ _by_hash: OrderedDict[tuple[str, str], AcceptedSchema] = OrderedDict()
 _cut: OrderedDict[tuple[str, str | None, str], AcceptedSchema] = OrderedDict()
 
 
-def schema_of(storage: GraphStorage, snapshot: Snapshot, live: AcceptedSchema) -> AcceptedSchema:
-    """The schema that the rows of a snapshot follow. `live` is the accepted one."""
+def schema_of(
+    storage: GraphStorage, snapshot: Snapshot, live: AcceptedSchema, *, is_head: bool = False
+) -> AcceptedSchema:
+    """The schema that the rows of a snapshot follow. `live` is the accepted one, which the head of main has if it does
+    not say otherwise; `is_head` says that the snapshot is the newest of its branch."""
     commit = snapshot.commit
     recorded = None if commit is None else commit.py.get(HASH)
-    if recorded == live.ir_hash:
+    if recorded == live.ir_hash or (recorded is None and is_head and snapshot.branch == MAIN):
         return live
     if isinstance(recorded, str):
         known = _known(storage, recorded)
@@ -52,7 +55,7 @@ def schema_on(storage: GraphStorage, branch: str, live: AcceptedSchema) -> Accep
     if branch == MAIN:
         return live
     try:
-        return schema_of(storage, current_snapshot(storage, branch), live)
+        return schema_of(storage, current_snapshot(storage, branch), live, is_head=True)
     except BranchNotFound:
         return live
 

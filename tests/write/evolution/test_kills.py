@@ -191,3 +191,5 @@ def test_tx_C34_a_read_only_open_shows_a_change_that_is_half_in_place_and_change
     for handle in (reader, graph):
         assert handle.query("query q() { match { $p: P } return { $p.n } }").rows() == [{"p.n": None}] * 2
     assert {path: path.read_bytes() for path in files} == files
+    graph.mutate('query m() { insert P { k: "c", n: "new" } }')
+    assert graph.schema_source == PLAIN, "whoever writes next finishes it"

@@ -33,7 +33,7 @@ class WriteBase:
 def write_base(storage: GraphStorage, branch: str, live: Callable[[], AcceptedSchema]) -> WriteBase:
     """The newest commit of a branch, with the schema that its rows follow; `live` gives the accepted one."""
     loaded = storage.manifest.load(branch)
-    return WriteBase(branch, loaded, schema_of(storage, snapshot_of(loaded), live()))
+    return WriteBase(branch, loaded, schema_of(storage, snapshot_of(loaded), live(), is_head=True))
 
 
 @dataclass(frozen=True, slots=True)

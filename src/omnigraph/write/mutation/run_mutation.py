@@ -7,7 +7,8 @@ import json
 import time
 from collections.abc import Callable, Mapping
 
-from omnigraph.history import schema_on
+from omnigraph.history import current_snapshot, schema_of, schema_on
+from omnigraph.language import CompileError
 from omnigraph.language.query import CompiledQuery, MutationIR, bind_params, compile_call
 from omnigraph.language.schema import Catalog
 from omnigraph.model.errors import Internal, Json
@@ -41,7 +42,14 @@ class Mutation:
 def mutate(storage: GraphStorage, schema: Callable[[], AcceptedSchema], mutation: Mutation) -> MutationResult:
     """Runs a mutation as one commit, or raises and changes nothing."""
     accepted = schema_on(storage, mutation.branch, schema()).catalog
-    compiled = _compiled(mutation, accepted)
+    try:
+        compiled = _compiled(mutation, accepted)
+    except CompileError:
+        # A schema that is published and whose files are not in place yet: the commit says which one it is.
+        published = schema_of(storage, current_snapshot(storage, mutation.branch), schema(), is_head=True).catalog
+        if published == accepted:
+            raise
+        accepted, compiled = published, _compiled(mutation, published)
     now = format_datetime(time.time_ns() // 1_000_000)
 
     def prepare(base: WriteBase) -> Prepared:

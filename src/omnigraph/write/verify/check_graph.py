@@ -19,7 +19,7 @@ from omnigraph.model.errors import (
     Unreachable,
 )
 from omnigraph.model.identifiers import MAIN, TableKey
-from omnigraph.storage import AcceptedSchema, GraphStorage, accept, from_disk, read_files
+from omnigraph.storage import AcceptedSchema, GraphStorage, accept_now, from_disk, read_files
 from omnigraph.storage.manifest import LoadedManifest, TablePin
 from omnigraph.write.verify import file_checks as files
 from omnigraph.write.verify import row_checks as rows
@@ -86,13 +86,19 @@ def _load_branches(storage: GraphStorage, findings: list[Finding]) -> dict[str, 
 def _catalogs(
     storage: GraphStorage, loaded: Mapping[str, LoadedManifest], accepted: AcceptedSchema
 ) -> dict[str, Catalog]:
-    """What each branch declares: the schema of its head."""
-    return {branch: schema_of(storage, snapshot_of(manifest), accepted).catalog for branch, manifest in loaded.items()}
+    """What each branch declares: the schema of its head, or the accepted one where that cannot be found out."""
+    found = {}
+    for branch, manifest in loaded.items():
+        try:
+            found[branch] = schema_of(storage, snapshot_of(manifest), accepted, is_head=True).catalog
+        except OmniGraphError:
+            found[branch] = accepted.catalog
+    return found
 
 
 def _load_schema(storage: GraphStorage, findings: list[Finding]) -> AcceptedSchema | None:
     try:
-        schema = accept(read_files(storage.objects))
+        schema = accept_now(storage.objects, read_files(storage.objects))
     except Unreachable:
         raise
     except OmniGraphError as error:
