@@ -128,4 +128,8 @@ def test_http_132_dates_are_text_in_rows_and_numbers_in_exports(tmp_path: Path) 
         assert rows == [{"d.on": "2020-02-29", "d.at": "2020-02-29T12:00:00.250Z"}] * 2
         exported = server.send("POST", "/graphs/days/export", json={}).lines
         assert [(each["data"]["on"], each["data"]["at"]) for each in exported] == [(18321, 1582977600250)] * 2
+        for dates, shown in (("raw", (18321, 1582977600250)), ("iso", ("2020-02-29", "2020-02-29T12:00:00.250Z"))):
+            page = server.send("GET", f"/graphs/days/changes?start=beginning&dates={dates}").json
+            properties = page["blocks"][0]["changes"][0]["after"]["properties"]
+            assert (properties["on"], properties["at"]) == shown
     assert TOKENS

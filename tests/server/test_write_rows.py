@@ -219,3 +219,18 @@ def test_violations_are_listed(scratch: HttpServer) -> None:
 
 def wrote_nothing() -> str:
     return json.dumps({"edge": "Wrote", "from": "nobody", "to": "nothing"})
+
+
+def test_a_caller_that_does_not_wait_asks_for_the_outcome_later(scratch: HttpServer) -> None:
+    data = "\n".join(author(f"later-{number}") for number in range(300))
+    headers = {"Prefer": "respond-async"}
+    answer = scratch.send("POST", f"{G}/load", token="t-ann", json={"branch": "drafts", "data": data}, headers=headers)
+    assert answer.status in (200, 202)
+    if answer.status == 202:
+        place = answer.header("Location") or ""
+        assert scratch.send("GET", place).status == 404, "others do not see it"
+        while (told := scratch.send("GET", place, token="t-ann").json)["state"] == "running":
+            pass
+        assert (told["state"], told["status"], told["result"]["total_entities"]) == ("succeeded", 200, 300)
+    refused = scratch.send("POST", f"{G}/mutate", token="t-bo", json={"query": ADD_AUTHOR}, headers=headers)
+    assert refused.status in (202, 403)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import time
 from contextlib import suppress
@@ -35,6 +36,7 @@ from omnigraph.server.observe import event, failure
 from omnigraph.server.operation import Operation
 from omnigraph.server.operations import OPERATIONS
 from omnigraph.server.state import Generation, RoutedGraph, ServerState
+from omnigraph.server.wire import change_answers
 
 if TYPE_CHECKING:
     from omnigraph.policy import Authorizer
@@ -156,7 +158,35 @@ class _Visit:
             routed=routed,
         )
         _ = call.parameters  # checked before the body is looked at
+        if self._operation.is_write and routed is not None and _waits_not(request):
+            return await self._answered_later(call, routed.graph_id)
         return await self._operation.handler(call)
+
+    async def _answered_later(self, call: Call, graph_id: str) -> Reply | StreamReply:
+        """Reads the whole request, and answers with where its outcome will be, unless it is there already."""
+        operation = self._state.operations.start(graph_id, self._actor, self._outcome(call))
+        reading = asyncio.ensure_future(self._request.was_read.wait())
+        await asyncio.wait({operation.task, reading}, return_when=asyncio.FIRST_COMPLETED)
+        reading.cancel()
+        if operation.task.done():
+            return operation.task.result()
+        self._request.is_detached = True
+        place = f"/graphs/{graph_id}/operations/{operation.operation_id}"
+        told = change_answers.OperationOutput(operation_id=operation.operation_id, state="running")
+        reply = Reply.of(told, 202)
+        reply.add("Location", place)
+        reply.add("Preference-Applied", "respond-async")
+        return reply
+
+    async def _outcome(self, call: Call) -> Reply:
+        try:
+            reply = await call.operation.handler(call)
+        except ClientGone:
+            raise
+        except Exception as error:  # noqa: BLE001 - kept as the answer that it would have been
+            return self._failed(error)
+        assert isinstance(reply, Reply), "writes do not stream"
+        return reply
 
     def _routed(self, generation: Generation, listed: Operation, segments: tuple[str, ...]) -> RoutedGraph | None:
         """The graph, by the id as it is written: `libr%61ry` is none."""
@@ -211,6 +241,10 @@ class _Visit:
             request_id=self._request_id,
             trace_id=trace[1] if trace else None,
         )
+
+
+def _waits_not(request: Request) -> bool:
+    return "respond-async" in request.headers.get("prefer", "").lower()
 
 
 def _wrong_method(match: Match[Operation]) -> HttpRefusal:

@@ -53,6 +53,8 @@ class Operation:
     parameter_prefix: str = ""
     is_listed: bool = True
     """Is part of the API document."""
+    is_write: bool = False
+    """Its callers need not wait: with `Prefer: respond-async` they get the address of an operation."""
     hides_failures: bool = False
     """A change route: failures are told by an allow-list."""
 

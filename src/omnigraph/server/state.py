@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from omnigraph.server.admission import Admission
 from omnigraph.server.auth import TokenSet
+from omnigraph.server.later import Operations
 from omnigraph.server.observe import DecisionLog, Metrics
 from omnigraph.server.serving import ServedGraph, Serving
 from omnigraph.server.settings import Settings
@@ -65,6 +66,8 @@ class ServerState:
     decisions: DecisionLog
     exports: dict[tuple[str, str], int] = field(default_factory=dict)
     """How many streams read a branch now, by graph and branch: it is not deleted meanwhile."""
+    operations: Operations = field(default_factory=Operations)
+    """Writes whose callers do not wait."""
     is_draining: bool = False
 
     @property

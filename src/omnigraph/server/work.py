@@ -31,7 +31,7 @@ class Work:
         """Runs a read. `cancel` is called, and ClientGone raised, when the client goes away while it runs."""
         running = asyncio.wrap_future(self._readers.submit(run))
         done, _ = await asyncio.wait({running}, timeout=PATIENCE_SECONDS)
-        if done or not request.is_read:
+        if done or not request.is_read or request.is_detached:
             return await running
         leaving = asyncio.ensure_future(request.gone())
         either: set[asyncio.Future[Any]] = {running, leaving}

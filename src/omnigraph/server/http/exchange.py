@@ -33,6 +33,9 @@ class Request:
         self._idle_seconds = idle_seconds
         self.is_read = False
         """The whole body has been read."""
+        self.is_detached = False
+        """The client has got an answer already: its leaving means nothing."""
+        self.was_read = asyncio.Event()
 
     @cached_property
     def headers(self) -> Headers:
@@ -56,6 +59,8 @@ class Request:
         if message["type"] == "http.disconnect":
             raise ClientGone
         self.is_read = not message.get("more_body", False)
+        if self.is_read:
+            self.was_read.set()
         body: bytes = message.get("body", b"")
         return body if body or not self.is_read else None
 

@@ -67,7 +67,7 @@ async def send_reply(send: Send, reply: Reply, *, without_body: bool) -> None:
     headers = list(reply.headers)
     if reply.media is not None and reply.status != 304:
         headers.append((b"content-type", reply.media))
-    if not any(name == b"content-length" for name, _ in headers):
+    if reply.status != 304 and not any(name == b"content-length" for name, _ in headers):
         headers.append((b"content-length", str(len(reply.body)).encode()))
     if reply.is_final:
         headers.append((b"connection", b"close"))

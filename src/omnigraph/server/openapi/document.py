@@ -11,8 +11,12 @@ from omnigraph.server.http import Parameter
 from omnigraph.server.openapi.schemas import Schema, Schemas
 from omnigraph.server.operation import Answer, Operation
 from omnigraph.server.version import WIRE_VERSION
+from omnigraph.server.wire import change_answers
 
 INVOKED = "InvokeStoredQueryResponse"
+PREFER = Parameter("Prefer", place="header", nullable=False)
+ON_EVERY_GRAPH = (400, 401, 404, 500, 503)
+"""No graph id, no token, no such graph, a failure of the server, a graph that is not available."""
 
 
 @lru_cache(maxsize=4)
@@ -42,7 +46,8 @@ def api_document(operations: tuple[Operation, ...], *, with_security: bool = Tru
 
 def _operation(operation: Operation, schemas: Schemas, *, with_security: bool) -> Schema:
     described: Schema = {"tags": [operation.tag], "summary": operation.summary, "operationId": operation.id}
-    parameters = [*_path_parameters(operation.path), *(_parameter(each, schemas) for each in operation.parameters)]
+    own = (*operation.parameters, PREFER) if operation.is_write else operation.parameters
+    parameters = [*_path_parameters(operation.path), *(_parameter(each, schemas) for each in own)]
     if parameters:
         described["parameters"] = parameters
     if operation.body is not None:
@@ -84,8 +89,11 @@ def _parameter(parameter: Parameter, schemas: Schemas) -> Schema:
 
 def _responses(operation: Operation, schemas: Schemas) -> Schema:
     answers = dict(operation.answers)
+    if operation.is_write:
+        answers[202] = Answer(shape=change_answers.OperationOutput, headers={"Location": "string"})
     error: Any = operation.error_shape
-    for status in operation.errors:
+    always = ON_EVERY_GRAPH if operation.on_graph else ()
+    for status in {*operation.errors, *always, *((408, 413) if operation.body is not None else ())}:
         answers.setdefault(status, Answer(shape=None if operation.method == "HEAD" else error))
     return {str(status): _answer(status, answers[status], error, schemas) for status in sorted(answers)}
 

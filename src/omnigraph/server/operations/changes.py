@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import datetime as dt
+from collections.abc import Iterable
 from typing import Any
 
 from omnigraph.model.errors import CommitNotFound, Denied, NotFound
+from omnigraph.model.values import format_datetime
 from omnigraph.server.call import Call, branch_name
 from omnigraph.server.http import Parameter, Reply, StreamReply, bad_request
 from omnigraph.server.operation import Answer, Operation, on_graph
 from omnigraph.server.operations.exports import export_reply
-from omnigraph.server.operations.parameters import KIND, LIMIT, OP, TYPE
+from omnigraph.server.operations.parameters import DATES, KIND, LIMIT, OP, TYPE
 from omnigraph.server.wire import bodies, change_answers, error_answers
 
 POSITIONS = ("cursor", "start", "page_token")
@@ -29,6 +32,24 @@ def _limits(call: Call) -> Any:
     return None if limit is None else PageLimits(max_changes=limit)
 
 
+def _write_dates(changes: Iterable[Any], documents: Iterable[Any]) -> None:
+    """Days and moments as texts, where the stored form is a number."""
+    for change, document in zip(changes, documents, strict=True):
+        for side in ("before", "after"):
+            image = getattr(change, side)
+            if image is not None:
+                values = image.values()
+                document[side]["properties"] = {name: _dated(value) for name, value in values.items()}
+
+
+def _dated(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_dated(each) for each in value]
+    if isinstance(value, dt.datetime):
+        return format_datetime(int(value.timestamp() * 1000))
+    return value.isoformat() if isinstance(value, dt.date) else value
+
+
 async def poll(call: Call) -> Reply:
     parameters = call.parameters
     branch = branch_name(parameters.text("branch"))
@@ -37,7 +58,11 @@ async def poll(call: Call) -> Reply:
         raise bad_request("pass one of cursor, start and page_token")
     options = {**_filters(call), **positions, "limits": _limits(call)}
     page = await call.read(lambda: call.graph.changes(branch, **options))
-    return Reply.of(page.to_json())
+    document: Any = page.to_json()
+    if call.parameters.text("dates") == "iso":
+        for block, told in zip(page.blocks, document["blocks"], strict=True):
+            _write_dates(block.changes, told["changes"])
+    return Reply.of(document)
 
 
 async def commit_changes(call: Call) -> Reply:
@@ -47,9 +72,13 @@ async def commit_changes(call: Call) -> Reply:
 
     def found() -> Any:
         try:
-            return call.graph.commit_changes(commit_id, **options).to_json()
+            page = call.graph.commit_changes(commit_id, **options)
         except (Denied, NotFound):
             raise CommitNotFound(commit_id) from None
+        document: Any = page.to_json()
+        if call.parameters.text("dates") == "iso":
+            _write_dates(page.changes, document["changes"])
+        return document
 
     return Reply.of(await call.read(found))
 
@@ -71,7 +100,7 @@ OPERATIONS = (
         tag="changes",
         summary="What a commit changed against its first parent.",
         handler=commit_changes,
-        parameters=(_PAGE_TOKEN, LIMIT, KIND, TYPE, OP),
+        parameters=(_PAGE_TOKEN, LIMIT, KIND, TYPE, OP, DATES),
         is_strict=True,
         answers={200: Answer(shape=change_answers.CommitChangesOutput)},
         errors=_CHANGE_ERRORS,
@@ -94,6 +123,7 @@ OPERATIONS = (
             KIND,
             TYPE,
             OP,
+            DATES,
         ),
         is_strict=True,
         answers={200: Answer(shape=change_answers.ChangeFeedOutput)},

@@ -5,10 +5,12 @@ from __future__ import annotations
 import resource
 from typing import Any
 
+import msgspec
+
 from omnigraph.model.format_version import INTERNAL_SCHEMA_VERSION
 from omnigraph.server.call import Call
 from omnigraph.server.documents import recovery_output
-from omnigraph.server.http import HttpRefusal, Parameter, Reply, unauthorized
+from omnigraph.server.http import HttpRefusal, Parameter, Reply, not_found, unauthorized
 from omnigraph.server.observe import METRICS_MEDIA
 from omnigraph.server.openapi import api_document as document_of
 from omnigraph.server.openapi import api_page as page_bytes
@@ -91,6 +93,21 @@ async def recovery(call: Call) -> Reply:
     return Reply.of(await call.read(found))
 
 
+async def operation(call: Call) -> Reply:
+    """What became of a write whose caller did not wait. Others do not see it."""
+    found = call.state.operations.find(call.path["operation_id"], call.served.graph_id, call.actor)
+    if found is None:
+        raise not_found("operation not found")
+    output = change_answers.OperationOutput(operation_id=found.operation_id, state="running")
+    reply = found.reply
+    if reply is not None:
+        output.state = "succeeded" if reply.status < 400 else "failed"
+        output.status, output.result = reply.status, msgspec.Raw(reply.body)
+    elif found.task.done():
+        output.state = "failed"
+    return Reply.of(output)
+
+
 async def decisions(call: Call) -> Reply:
     call.graph.authorize("admin")
     after = call.parameters.number("after") or 0
@@ -171,6 +188,15 @@ OPERATIONS = (
         recovery,
         tag="management",
         answers={200: Answer(shape=change_answers.RecoveryOutput)},
+        errors=_ERRORS,
+    ),
+    _operation(
+        on_graph("/operations/{operation_id}"),
+        "cluster_getOperation",
+        "What became of a write that was sent with Prefer: respond-async.",
+        operation,
+        tag="management",
+        answers={200: Answer(shape=change_answers.OperationOutput)},
         errors=_ERRORS,
     ),
     _operation(

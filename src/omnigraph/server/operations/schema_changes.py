@@ -43,6 +43,7 @@ OPERATIONS = (
         id="cluster_applySchema",
         tag="mutations",
         summary="Change the schema; the schema of a cluster's graph is changed by the cluster.",
+        is_write=True,
         handler=apply_schema,
         body=bodies.SchemaApplyRequest,
         answers={200: Answer(shape=answers.SchemaApplyOutput)},
