@@ -50,7 +50,6 @@ if TYPE_CHECKING:
     from omnigraph.model.errors import PreconditionFailed as PreconditionFailed
     from omnigraph.model.errors import Unreachable as Unreachable
     from omnigraph.model.progress import Progress as Progress
-    from omnigraph.model.progress import ProgressListener as ProgressListener
     from omnigraph.pipeline.export import ExportResult as ExportResult
     from omnigraph.policy import Policy as Policy
     from omnigraph.policy import PolicyDenied as PolicyDenied
@@ -59,7 +58,6 @@ if TYPE_CHECKING:
     from omnigraph.query import QueryCancelled as QueryCancelled
     from omnigraph.query import QueryLimits as QueryLimits
     from omnigraph.query import QueryResult as QueryResult
-    from omnigraph.storage import AcceptedSchema as AcceptedSchema
     from omnigraph.storage.files import Durability as Durability
     from omnigraph.storage.manifest import GraphCommit as GraphCommit
     from omnigraph.write import LoadInterrupted as LoadInterrupted
@@ -102,11 +100,10 @@ _HOMES = {
         "PreconditionFailed",
         "Unreachable",
     ),
-    "model.progress": ("Progress", "ProgressListener"),
+    "model.progress": ("Progress",),
     "pipeline.export": ("ExportResult",),
     "policy": ("Policy", "PolicyDenied"),
     "query": ("Cancellation", "Explanation", "QueryCancelled", "QueryLimits", "QueryResult"),
-    "storage": ("AcceptedSchema",),
     "storage.manifest": ("GraphCommit",),
     "write": ("LoadInterrupted", "LoadReport", "LoadResult", "MutationResult"),
     "write.evolution": ("SchemaPlan", "SchemaReceipt"),
