@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -16,7 +17,7 @@ import pytest
 from omnigraph.graph import Graph
 from omnigraph.model.errors import PreconditionFailed, TypeNotFound
 from omnigraph.query.search import nearest, text_matches, vectors
-from omnigraph.storage import OneOf
+from omnigraph.storage import All, OneOf
 from omnigraph.storage.failpoints import InjectedFault, Point, armed
 from omnigraph.storage.indexes.builds import BuildTask, BuiltSegment, build_in_threads, existing_indexes
 from omnigraph.write.upkeep import index_plan, indexing
@@ -279,3 +280,60 @@ def test_a_large_lookup_index_is_built_in_parts_and_answers_as_one(
     assert set(states(documents.graph).values()) == {"ready"}
     assert documents.graph.ensure_indices().commit is None
     assert documents.graph.verify().ok
+
+
+# --- properties of edges, several properties --------------------------------------------------------------
+
+EDGE_SCHEMA = """
+node Person { name: String @key }
+edge Meets: Person -> Person { place: String?  hour: I32?  note: String? @index  @index(place, hour) }
+"""
+
+
+def meetings(path: Path, count: int = 40) -> Graph:
+    graph = Graph.init(str(path), EDGE_SCHEMA, durability="os")
+    records: list[dict[str, Any]] = [{"type": "Person", "data": {"name": f"p{number}"}} for number in range(5)]
+    for number in range(count):
+        data = {"place": f"room{number % 4}", "hour": number % 5, "note": f"about topic{number}"}
+        records.append({"edge": "Meets", "from": f"p{number % 5}", "to": f"p{number % 3}", "data": data})
+    graph.load([json.dumps(record).encode() + b"\n" for record in records], mode="append")
+    return graph
+
+
+def test_a_filter_over_all_members_of_an_index_goes_through_each_of_them(tmp_path: Path) -> None:
+    graph = meetings(tmp_path / "g")
+    graph.ensure_indices()
+    assert {one.column for one in graph.indexes() if one.type == "edge:Meets" and one.state == "ready"} == {
+        *("id", "src", "dst", "place", "hour", "note")
+    }
+    [pin] = [pin for pin in graph.snapshot().tables if pin.table_key.type_name == "Meets"]
+    table = graph._storage.tables.open(pin)
+    both = All((OneOf("place", ("room2",)), OneOf("hour", (3,))))
+    plan = table.handle.scanner(filter="place = 'room2' AND hour = 3").explain_plan()
+    assert "place_btree_idx" in plan
+    assert "hour_idx" in plan
+    found, scanned = (sorted(table.read(["id"], both, use_index=use)["id"].to_pylist()) for use in (True, False))
+    assert found == scanned
+    assert len(found) == 2
+
+
+def test_a_search_over_a_property_of_an_edge_finds_what_a_scan_finds(tmp_path: Path) -> None:
+    graph = meetings(tmp_path / "g")
+    graph.ensure_indices()
+    [pin] = [pin for pin in graph.snapshot().tables if pin.table_key.type_name == "Meets"]
+    table = graph._storage.tables.open(pin)
+    forget_columns()
+    hits, scanned = (sorted(text_matches(table, "note", "topic17", use_index=use).tolist()) for use in (True, False))
+    assert hits == scanned
+    assert len(hits) == 1
+    assert graph.verify().ok
+
+
+def test_every_index_is_built_again_when_that_is_asked_for(tmp_path: Path) -> None:
+    graph = meetings(tmp_path / "g")
+    graph.ensure_indices()
+    report = graph.optimize(rebuild_indexes=True)
+    assert {one.action for one in report.indexes.built} == {"rebuild"}
+    assert len(report.indexes.built) == len(graph.indexes())
+    assert graph.optimize().indexes.commit is None
+    assert graph.verify().ok
