@@ -50,6 +50,7 @@ cleanup        | -      yes     yes   yes   -   yes
 verify         | -      yes     yes   yes   -   yes
 recoveries     | -      yes     yes   yes   -   yes
 lint           | -      yes     yes   yes   -   yes
+serve          | -      -       -     yes   -   yes
 init           | -      -       -     -     -   -
 queries list   | -      yes     yes   -     -   yes
 queries validate | -    yes     yes   -     -   yes
@@ -58,6 +59,8 @@ policy test    | -      yes     yes   -     -   yes
 policy explain | -      yes     yes   -     -   yes
 mcp            | yes    -       yes   yes   yes yes
 graphs list    | yes    -       -     -     -   yes
+profile list   | -      -       -     -     -   -
+profile show   | -      -       -     -     -   -
 login          | -      -       -     -     -   -
 logout         | -      -       -     -     -   -
 alias          | -      -       -     -     -   -

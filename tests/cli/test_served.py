@@ -213,6 +213,46 @@ def test_a_token_goes_to_its_own_server_alone(
         assert (sent("a", a), sent(b.base, b)) == ("Bearer file-a", "Bearer for-all")
 
 
+# --- profiles -------------------------------------------------------------------------------------------------
+
+PROFILES = """servers: {prod: {url: 'http://h/'}}
+defaults: {server: prod, default_graph: books, output: csv}
+profiles: {live: {server: prod}, both: {server: prod, store: x}, box: {store: lib.omni}, far: {server: gone}}
+"""
+
+
+def test_profiles_are_listed_with_the_active_one_and_the_invalid_ones(
+    omnigraph: Any, operator: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`cli-87`"""
+    assert omnigraph("profile list").stdout == "no profiles are declared\n"
+    operator(PROFILES)
+    monkeypatch.setenv("OMNIGRAPH_PROFILE", "live")
+    listed = {each["name"]: each for each in json.loads(omnigraph("profile list --json").stdout)}
+    assert (listed["both"]["valid"], listed["both"]["scope_kind"], listed["both"]["target"]) == (False, "invalid", None)
+    assert [name for name, each in listed.items() if each["active"]] == ["live"]
+    assert listed["live"]["binding"] == "server: prod"
+    assert "live (active) server: prod" in omnigraph("profile list").stdout
+
+
+def test_a_profile_is_shown_with_where_it_leads(omnigraph: Any, operator: Any) -> None:
+    """`cli-88`"""
+    operator(PROFILES)
+    unknown = omnigraph("profile show nope")
+    assert (unknown.exit_code, "unknown profile 'nope'" in unknown.stderr) == (1, True)
+    assert omnigraph("profile show both").exit_code == 1
+    assert json.loads(omnigraph("profile show live --json").stdout) == {
+        "name": "live",
+        "scope_kind": "server",
+        "target": "prod",
+        "endpoint": "http://h/",
+        "default_graph": "books",
+        "output_format": "csv",
+    }
+    assert json.loads(omnigraph("profile show far --json").stdout)["endpoint"] is None
+    assert json.loads(omnigraph("profile show --json").stdout)["name"] == "(defaults)"
+
+
 # --- stored queries and aliases -------------------------------------------------------------------------------
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, TextIO
 
@@ -17,7 +17,7 @@ RED = "31"
 YELLOW = "33"
 
 
-def to_json_text(document: Mapping[str, Json]) -> str:
+def to_json_text(document: Mapping[str, Json] | Sequence[Mapping[str, Json]]) -> str:
     """The one JSON form of every command: two spaces, keys in the order given, text unescaped."""
     import json
 

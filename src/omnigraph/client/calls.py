@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
 from omnigraph.client import verbs
@@ -34,13 +35,11 @@ def checked_params(
     text: str, name: str | None, params: Params, named: Mapping[str, Any], kind: Literal["read", "mutation"]
 ) -> dict[str, Any]:
     """The parameters, checked against the declaration as in process. What does not compile is the server's to tell."""
-    from omnigraph.language import CompileError
-    from omnigraph.language.query import WrongQueryKind, bind_params, parse_queries
+    from omnigraph.language.query import WrongQueryKind, bind_params
 
     given: dict[str, Any] = dict(json_params(params, named))
-    try:
-        source = parse_queries(text)
-    except CompileError:
+    source = _declared(text)
+    if source is None:
         return given
     if name is None:
         declaration = source.declarations[0] if len(source.declarations) == 1 else None
@@ -51,6 +50,18 @@ def checked_params(
             raise WrongQueryKind(declaration.name, declaration.kind)
         bind_params(declaration.params, given)
     return given
+
+
+@lru_cache(maxsize=256)
+def _declared(text: str) -> Any:
+    """What a text declares; None if it does not compile. Kept: programs send the same texts again and again."""
+    from omnigraph.language import CompileError
+    from omnigraph.language.query import parse_queries
+
+    try:
+        return parse_queries(text)
+    except CompileError:
+        return None
 
 
 class Calls:

@@ -62,6 +62,10 @@ class QuerySource:
             text = self.text
         elif self.file is not None:
             text = read_text(self.file)
+        elif target.is_served:
+            raise WrongScope(
+                f"`{verb} {self.name}` needs the text of the query", "pass it with --query <file.gq> or -e <text>"
+            )
         else:
             raise WrongScope(
                 f"`{verb} {self.name}` runs a stored query, and a server is needed for that: '{target.uri}' is a store",

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from omnigraph.cli.target.flag_rules import refusal_of as refusal_of
     from omnigraph.cli.target.operator_config import Alias as Alias
     from omnigraph.cli.target.operator_config import OperatorConfig as OperatorConfig
+    from omnigraph.cli.target.operator_config import Profile as Profile
     from omnigraph.cli.target.operator_config import load_operator_config as load_operator_config
     from omnigraph.cli.target.scope import Address as Address
     from omnigraph.cli.target.scope import ClusterScope as ClusterScope
@@ -30,7 +31,7 @@ else:
             "consent": ("is_local", "require_consent"),
             "credentials": ("token_for", "write_token"),
             "flag_rules": ("refusal_of",),
-            "operator_config": ("Alias", "OperatorConfig", "load_operator_config"),
+            "operator_config": ("Alias", "OperatorConfig", "Profile", "load_operator_config"),
             "scope": ("Address", "ClusterScope", "Scope", "ServerScope", "named_server", "resolve_scope"),
         },
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from omnigraph.client.refusals import ServerTooOld
@@ -64,16 +65,20 @@ def _conditional(request: Request, if_commit: str | None) -> Verb[Any]:
 def _own_key(text: str, name: str | None) -> str | None:
     """A key that makes a repeated insert one insert. A mutation that may match nothing gets none: with a key it would
     publish a commit even then."""
+    return f"client-{new_ulid()}" if _is_insert(text, name) else None
+
+
+@lru_cache(maxsize=256)
+def _is_insert(text: str, name: str | None) -> bool:
     from omnigraph.language import CompileError
     from omnigraph.language.query.parse import Insert, Writing, parse
 
     try:
         declared = [each for each in parse(text, None).declarations if name in (None, each.name)]
     except CompileError:
-        return None
+        return False
     body = declared[0].body if declared else None
-    is_insert = isinstance(body, Writing) and all(isinstance(each, Insert) for each in body.statements)
-    return f"client-{new_ulid()}" if is_insert else None
+    return isinstance(body, Writing) and all(isinstance(each, Insert) for each in body.statements)
 
 
 def run_stored(
