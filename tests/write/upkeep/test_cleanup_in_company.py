@@ -18,7 +18,7 @@ from support.size import IS_FULL
 PROGRAM = Path(beside_cleanup.__file__)
 ROLES = ("reader", "writer", "brancher", "traveller", "merger", "tagger", "reader", "writer")
 SMALL = ("writer", "traveller", "brancher")
-SECONDS, SMALL_SECONDS = 60.0, 4.0
+SECONDS, SMALL_SECONDS = 60.0, 3.0
 GRACE_S, SMALL_GRACE_S = 3.0, 1.0
 
 

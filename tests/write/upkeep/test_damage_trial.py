@@ -10,7 +10,7 @@ import pytest
 from support.size import IS_FULL
 from write.upkeep.damage import DAMAGES, RUST, reference, subject, trial
 
-SAMPLED = 2
+SAMPLED = 1
 """So many trials of each graph in an ordinary run, others each day."""
 
 
