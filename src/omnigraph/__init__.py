@@ -81,7 +81,7 @@ _HOMES = {
     "history": ("PastEntity", "Snapshot", "Tag"),
     "history.diff": ("Diff", "EntityChange"),
     "history.feed": ("Baseline", "CommitChanges", "FeedPage", "PageLimits"),
-    "language": ("CompileError"),
+    "language": ("CompileError",),
     "language.query": ("ParameterError",),
     "language.schema": ("MigrationPlan",),
     "merge": ("MergeConflict", "MergeConflicts", "MergeResult", "RestoreResult", "RevertResult"),

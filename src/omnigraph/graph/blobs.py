@@ -34,7 +34,7 @@ class Blobs(Versions):
         ('managed', 11)
 
         Raises BlobNotFound for an entity that is not there or has no value, InvalidBlobSelector for a type or property
-        that is not there or is no Blob, BranchNotFound, UnknownReference, and HistoricalVersionReclaimed.
+        that is not there or holds no blob, BranchNotFound, UnknownReference, and HistoricalVersionReclaimed.
         """
         if at is not None and branch is not None:
             raise BadRequest("a blob is read from a branch or at a commit, not both", "pass branch= or at=")
