@@ -28,7 +28,7 @@ class ServedGraph:
     blob_bases: tuple[str, ...] = ()
     """The places that external blobs of a write may lie in."""
     embedding: Mapping[str, str] = field(default_factory=dict)
-    """The variables that configure the embedding provider of this graph, such as OMNIGRAPH_EMBED_PROVIDER."""
+    """The embedding provider that the revision names: kind, base_url, model, api_key. A key is `${NAME}`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 
@@ -83,6 +84,7 @@ def _try_open(served: ServedGraph, is_open: bool, before: Generation | None) -> 
 def _opened(served: ServedGraph, is_open: bool, before: Generation | None) -> RoutedGraph:
     if GRAPH_ID.fullmatch(served.graph_id) is None or served.graph_id in RESERVED_IDS:
         raise BootRefused(f"'{served.graph_id}' is not a graph id", "ids are 1 to 64 letters, digits and '-'")
+    _require_key(served)
     known = None if before is None else before.graphs.get(served.graph_id)
     is_same = known is not None and (known.served.uri, known.served.blob_bases) == (served.uri, served.blob_bases)
     bare = known.bare if known is not None and is_same else Graph.open(served.uri, blob_bases=served.blob_bases)
@@ -97,6 +99,18 @@ def _opened(served: ServedGraph, is_open: bool, before: Generation | None) -> Ro
         stored=stored,
         lists_what_may_run=isinstance(policy, CedarPolicy) and _tells_queries_apart(policy),
     )
+
+
+def _require_key(served: ServedGraph) -> None:
+    """The key of an embedding provider is a variable of this process; without it the graph could not embed."""
+    name = served.embedding.get("api_key", "").removeprefix("${").removesuffix("}")
+    if name and not os.environ.get(name, "").strip():
+        raise BootRefused(
+            f"graph '{served.graph_id}': its embedding provider needs the variable {name}, which is not set"
+        )
+    if served.embedding and not os.environ.get("OMNIGRAPH_EMBED_PROVIDER"):
+        text = "its embedding provider is not used: texts are embedded by what OMNIGRAPH_EMBED_PROVIDER names"
+        event(text, level=logging.WARNING, graph=served.graph_id)
 
 
 def _authorizer(served: ServedGraph, is_open: bool) -> Authorizer | None:

@@ -58,6 +58,7 @@ def run_worker(launch: Launch, socket_fd: int, ready_fd: int) -> int:
         os.write(ready_fd, b"1")
         os.close(ready_fd)
 
+    booted.parent = os.getppid()
     return serve(booted, socket.socket(fileno=socket_fd), told)
 
 
@@ -98,6 +99,8 @@ class Booted:
     def __init__(self, launch: Launch, source: Source, tokens: TokenSource, state: ServerState) -> None:
         self.launch = launch
         self.state = state
+        self.parent: int | None = None
+        """Of a worker."""
         self.watcher = Watcher(state, launch, source, tokens)
 
 
@@ -177,7 +180,7 @@ async def _serve(booted: Booted, config: uvicorn.Config, sock: socket.socket, st
         await asyncio.sleep(0.005)
     event("listening", graphs=len(state.generation.graphs))
     started()
-    following = loop.create_task(booted.watcher.follow())
+    following = loop.create_task(booted.watcher.follow(booted.parent))
     await serving
     following.cancel()
     unfinished = await state.work.finish(state.settings.drain_seconds)

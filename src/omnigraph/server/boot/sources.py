@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import asdict
 from pathlib import Path
 from typing import Protocol
 
-from omnigraph.cluster import ServingSnapshot, read_serving_snapshot
+from omnigraph.cluster import EmbeddingProfile, ServingSnapshot, read_serving_snapshot
 from omnigraph.model.errors import BadRequest
 from omnigraph.server.boot.launch import BootRefused, Launch
 from omnigraph.server.serving import PolicyText, ServedGraph, Serving
@@ -41,6 +42,7 @@ def serving_of(snapshot: ServingSnapshot) -> Serving:
                 queries=graph.queries,
                 policy=None if policy is None else PolicyText(name=policy.name, text=policy.source),
                 blob_bases=graph.server_blob_bases,
+                embedding={} if graph.embedding is None else _members(graph.embedding),
             )
         )
     server = snapshot.server_policy
@@ -52,6 +54,10 @@ def serving_of(snapshot: ServingSnapshot) -> Serving:
         skipped={each.graph_id: each.message for each in snapshot.warnings if each.graph_id is not None},
         warnings=tuple(map(str, snapshot.warnings)),
     )
+
+
+def _members(profile: EmbeddingProfile) -> dict[str, str]:
+    return {name: value for name, value in asdict(profile).items() if value is not None}
 
 
 class StoreSource:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
+import signal
 
 from omnigraph.graph import Graph
 from omnigraph.model.errors import OmniGraphError, sentence_of
@@ -36,12 +38,16 @@ class Watcher:
         self._retry_after = 1.0
         self._recover_at = 0.0
 
-    async def follow(self) -> None:
-        """Looks again and again, until it is cancelled."""
+    async def follow(self, parent: int | None = None) -> None:
+        """Looks again and again, until it is cancelled. A worker whose parent has died stops, too."""
         loop = asyncio.get_running_loop()
         self._recover_at = loop.time() + RECOVERY_SECONDS
         while True:
             await asyncio.sleep(self._state.settings.watch_seconds)
+            if parent is not None and os.getppid() != parent:
+                event("the parent has died, so this worker stops", level=logging.WARNING)
+                signal.raise_signal(signal.SIGTERM)
+                return
             await self.look()
 
     async def look(self, *, asked: bool = False) -> None:
