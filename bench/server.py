@@ -167,14 +167,14 @@ def latency(uri: str, people: int, quick: bool) -> None:
     graph = Graph.open(uri)
     found: dict[tuple[str, str], list[float]] = {}
     with running(bare(uri)) as (_, one), running(ours(uri)) as (_, other):
-        sides: dict[str, Callable[[str, dict[str, Any]], object]] = {
-            "in process": lambda path, body: _call(graph, path, body),
-            "bare Starlette": Client(one, "").post,
-            "server": Client(other, "/graphs/g").post,
+        sides: dict[str, Callable[[], Callable[[str, dict[str, Any]], object]]] = {
+            "in process": lambda: lambda path, body: _call(graph, path, body),
+            "bare Starlette": lambda: Client(one, "").post,
+            "server": lambda: Client(other, "/graphs/g").post,
         }
         for turn in range(rounds + 1):
-            for name, send in sides.items():
-                for what, times in _timed(send, people, count, f"{name}-{turn}").items():
+            for name, connect in sides.items():
+                for what, times in _timed(connect(), people, count, f"{name}-{turn}").items():
                     if turn:  # the first turn warms everything up
                         found.setdefault((what, name), []).extend(times)
     print("| one client, ms | in process p50 | bare Starlette p50 | server p50 | p99 | server / bare |")
