@@ -82,7 +82,7 @@ FAMILIES: tuple[Family, ...] = (
     Family("init", "Create an empty graph from a schema."),
     Family("optimize", "Merge small files and bring the indexes up to date.", "upkeep"),
     Family("repair", "Show and publish what another program did to the tables.", "upkeep"),
-    Family("cleanup", "Remove old versions of the tables.", "upkeep"),
+    Family("cleanup", "Remove old versions of the tables, for good.", "upkeep"),
     Family("indexes", "Show the indexes of a branch and how much they cover.", "upkeep"),
     Family("verify", "Check a whole graph without changing it.", "upkeep"),
     Family("recoveries", "List the interrupted writes of a graph.", "upkeep"),
