@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
+from typing import Any
 
 from omnigraph.model.errors import BadRequest
 
@@ -25,6 +26,7 @@ def seconds_of(given: Duration, what: str) -> float:
                 f"'{given}' is not a duration for {what}", "write a whole number and one unit: 90s, 15m, 6h, 7d or 2w"
             )
         return float(int(found[1]) * _UNIT_SECONDS[found[2]])
-    if isinstance(given, bool) or not isinstance(given, int | float) or not 0 <= given < 1e12:
-        raise BadRequest(f"{what} must be a duration of at least 0, not {given!r}")
-    return float(given)
+    number: Any = given  # whatever a caller passes
+    if isinstance(number, bool) or not isinstance(number, int | float) or not 0 <= number < 1e12:
+        raise BadRequest(f"{what} must be a duration of at least 0, not {number!r}")
+    return float(number)
