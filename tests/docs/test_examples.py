@@ -47,7 +47,7 @@ def run_commands(page: str) -> None:
     typed = [(block, command) for block in blocks_of(page, "console") for command in commands_of(block)]
     script = "\n".join(f"{command.text}\ncode=$?; echo; echo '{END}' $code" for _, command in typed)
     start = f'omnigraph() {{ "{sys.executable}" -m omnigraph.cli "$@"; }}\nexec 2>&1\n'
-    ran = subprocess.run(["bash", "-c", start + script], capture_output=True, text=True, check=False, timeout=120)
+    ran = subprocess.run(["bash", "-c", start + script], capture_output=True, text=True, check=False, timeout=240)
     answers = re.findall(rf"(.*?)\n{END} (\d+)\n", ran.stdout, re.DOTALL)
     assert len(answers) == len(typed), ran.stdout
     for (block, command), (printed, code) in zip(typed, answers, strict=True):
