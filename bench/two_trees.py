@@ -1,8 +1,8 @@
 """Two trees in turns, call by call: what a change costs, on a machine whose speed changes from minute to minute.
 
 Each tree runs in a process of its own, on a graph of its own. A turn is one call in each, one right after the other,
-and the order changes with every turn; so whatever the machine does meanwhile does it to both. Run, with a checkout of the
-tree before in a folder of its own: python -m bench.two_trees --before ../before
+and the order changes with every turn; so whatever the machine does meanwhile does it to both. Run, with a checkout of
+the tree before in a folder of its own: python -m bench.two_trees --before ../before
 """
 
 from __future__ import annotations

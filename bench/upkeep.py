@@ -24,9 +24,7 @@ def main() -> None:
     parser.add_argument("--inserts", type=int)
     given = parser.parse_args()
     inserts = given.inserts or (1_000 if given.quick else 10_000)
-    print(
-        f"| upkeep | after 10, ms | after {inserts:,}, ms | ratio | slowest hundredth, ms | fragments | seconds in all |"
-    )
+    print(f"| upkeep | after 10, ms | after {inserts:,}, ms | ratio | slowest 1 %, ms | fragments | seconds in all |")
     print("|---|---:|---:|---:|---:|---:|---:|")
     for on in (True, False):
         with tempfile.TemporaryDirectory() as folder:

@@ -53,7 +53,17 @@ def test_every_failpoint_has_its_row() -> None:
 
     Those of writes, merges, recovery, loads and upkeep are reached from rooms above, and their tests kill there.
     """
-    rooms = ("mutation.", "branch_merge.", "recovery.", "load.", "index.", "compaction.", "schema_apply.", "columns.", "rows.")
+    rooms = (
+        "mutation.",
+        "branch_merge.",
+        "recovery.",
+        "load.",
+        "index.",
+        "compaction.",
+        "schema_apply.",
+        "columns.",
+        "rows.",
+    )
     above = {point for point in Point if point.startswith(rooms)}
     assert set(Point) - above == set(PLACES) | BIRTH
 

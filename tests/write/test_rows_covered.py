@@ -10,8 +10,7 @@ import pytest
 TESTS = Path(__file__).parent.parent
 ROWS = {"W": 40, "B": 23, "C": 45, "M": 76, "T": 5, "D": 6, "F": 18, "O": 23}
 
-LATER = {
-}
+LATER = {}
 
 
 def covered_rows() -> set[str]:

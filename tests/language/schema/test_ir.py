@@ -137,7 +137,9 @@ _H_ELSEWHERE = {
         ("H06", "H07", "H08", "H09", "H14", "H15"), "never: stable ids do not exist in schema IR version 1"
     ),
     **dict.fromkeys(("H11", "H13"), "storage: the contract check of the three files at open"),
-    **dict.fromkeys(("H16", "H17", "H19", "H20", "H21", "H22", "H23", "H24"), "write/evolution: each is tested there by its id"),
+    **dict.fromkeys(
+        ("H16", "H17", "H19", "H20", "H21", "H22", "H23", "H24"), "write/evolution: each is tested there by its id"
+    ),
     "H18": "model: branch names refuse the lock branch",
 }
 

@@ -18,6 +18,7 @@ import pytest
 from omnigraph.graph import Graph
 from omnigraph.storage import GraphStorage, open_storage, read_files
 from omnigraph.storage.contract import accept
+from omnigraph.write.evolution import unlock_schema
 from omnigraph.write.recovery.recover import recover_graph, recoveries
 from support.graphs.rust_graphs import RustGraph, rust_graph
 from support.graphs.self_check import check_layout

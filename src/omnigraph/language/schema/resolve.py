@@ -47,7 +47,7 @@ def resolve(accepted: SchemaIR, desired: CompiledSchema, report: Report) -> Reso
 
 
 def stored_renames(before: SchemaIR, after: SchemaIR) -> Resolution:
-    """The same for two schemas that were both accepted, by the hints that the later one keeps; stale ones do nothing."""
+    """The same for two schemas that were both accepted, by hints that the later one keeps; stale ones do nothing."""
     return resolve(before, CompiledSchema("", after, "", Catalog()), Report(SourceText("")))
 
 

@@ -47,8 +47,8 @@ class NewColumns:
     """Columns of the table; at least one."""
     compute: Compute
     ahead: Callable[[Iterator[pa.RecordBatch]], None] | None = None
-    """Shown the rows of each fragment before `compute` is asked about them, which must not read any table: Lance calls it
-    while it writes."""
+    """Shown the rows of each fragment before `compute` is asked about them. That must not read any table: Lance calls
+    it while it writes."""
 
 
 def stage_new_columns(

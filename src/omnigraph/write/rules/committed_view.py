@@ -129,8 +129,10 @@ class CommittedView:
         parts = []
         for start in range(0, len(wanted), PROBE_CHUNK_KEYS) if self.row_count(key) else ():
             chunk = tuple(wanted.slice(start, PROBE_CHUNK_KEYS).to_pylist())
-            for batch in whole_rows(self._storage.tables.open(self._pins[key]), blobs, OneOf("id", chunk)):
-                parts.append(pa.Table.from_arrays([batch.column(field.name) for field in schema], schema=schema))
+            batches = whole_rows(self._storage.tables.open(self._pins[key]), blobs, OneOf("id", chunk))
+            parts += [
+                pa.Table.from_arrays([batch.column(each.name) for each in schema], schema=schema) for batch in batches
+            ]
         return pa.concat_tables(parts) if parts else schema.empty_table()
 
     # --- scans --------------------------------------------------------------------------------------------
