@@ -51,6 +51,7 @@ BODIES: dict[str, Any] = {
     "tags": {"name": "evil"},
 }
 MASKED = {"queries/{name}", "queries/{name}/if-graph-commit", "commits/{commit_id}/changes"}
+MASKED |= {"operations/{operation_id}"}
 """Routes on which a denial looks like something that is not there."""
 READS = {"snapshot", "query", "read", "explain", "schema", "branches", "commits", "commits/{commit_id}", "log", "diff"}
 READS |= {"changes", "commits/{commit_id}/changes", "indexes", "tags", "blob", "queries"}
