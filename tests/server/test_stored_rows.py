@@ -12,7 +12,7 @@ import pytest
 from omnigraph.graph import Graph
 from omnigraph.policy import Action, PolicyRequest, compile_policy, parse_bundle
 from policy.library import LIBRARY
-from server.served_library import ADD_AUTHOR, TOKENS, G, library_server
+from server.served_library import ADD_AUTHOR, G, library_server
 from support.servers.http_server import TOKENS_JSON, Answer, HttpServer, serving
 
 CONDITION = "Omnigraph-If-Graph-Commit"
@@ -132,4 +132,17 @@ def test_http_132_dates_are_text_in_rows_and_numbers_in_exports(tmp_path: Path) 
             page = server.send("GET", f"/graphs/days/changes?start=beginning&dates={dates}").json
             properties = page["blocks"][0]["changes"][0]["after"]["properties"]
             assert (properties["on"], properties["at"]) == shown
-    assert TOKENS
+        check_schema_change(server, schema)
+
+
+def check_schema_change(server: HttpServer, schema: str) -> None:
+    """A server of one graph changes its schema: no cluster owns it."""
+    path, wider = "/graphs/days/schema/apply", schema.replace("at:", "note: String?  at:")
+    done = server.send("POST", path, json={"schema_source": wider})
+    assert (done.status, done.json["applied"], done.json["steps"][0]["kind"]) == (200, True, "add_property")
+    assert list(done.json)[:6] == ["uri", "supported", "applied", "step_count", "graph_manifest_version", "steps"]
+    assert server.send("GET", "/graphs/days/schema").json["schema_source"] == wider
+    assert server.send("POST", path, json={"schema_source": wider}).json["applied"] is False
+    assert server.send("POST", path, json={"schema_source": "node Day {"}).status == 400
+    narrower = wider.replace("name: String @key", "name: I32 @key")
+    assert server.send("POST", path, json={"schema_source": narrower}).status == 400
