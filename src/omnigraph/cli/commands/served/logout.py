@@ -15,7 +15,10 @@ from omnigraph.cli.session import Session
 @json_option
 @click.pass_obj
 def command(session: Session, name: str) -> None:
-    """Forget the token of a server. It is no mistake if there was none."""
+    """Forget the token of a server.
+
+    It is no mistake if there was none.
+    """
     from omnigraph.cli.target import write_token
 
     path = write_token(name, None, os.environ)
