@@ -51,7 +51,7 @@ BIRTH = {
 def test_every_failpoint_has_its_row() -> None:
     """The places of `init` have their own tests, because before a birth there is no state to compare.
 
-    Those of writes, merges, recovery, loads and upkeep are reached from rooms above, and their tests kill there.
+    Those of writes, merges, recovery, loads, upkeep, clones are reached from rooms above, and their tests kill there.
     """
     rooms = (
         "mutation.",
@@ -63,6 +63,8 @@ def test_every_failpoint_has_its_row() -> None:
         "schema_apply.",
         "columns.",
         "rows.",
+        "cleanup.",
+        "clone.",
     )
     above = {point for point in Point if point.startswith(rooms)}
     assert set(Point) - above == set(PLACES) | BIRTH

@@ -265,8 +265,6 @@ class ManifestStore:
             swap = self._stage_swap(base, rows)
             if swap is None:
                 return None
-            if self._root.is_local:
-                require_whole(folder, swap.created)
             if self._is_synced:
                 sync_operation(folder, swap.created)
             return StagedRows(base, tuple(rows), swap)
@@ -297,6 +295,8 @@ class ManifestStore:
         return loaded
 
     def _swap(self, base: LoadedManifest, rows: Sequence[ManifestRow], staged: StagedSwap) -> LoadedManifest:
+        if self._root.is_local:
+            require_whole(self._root.join(self._path(base.branch)), staged.created)
         swapped = swap_head(base.handle, staged, self._root.lance_options)
         if self._is_synced:
             with translated(str(swapped.handle.uri)):
@@ -447,8 +447,8 @@ class ManifestStore:
                 torn = self._versions.torn(path)
                 if torn is None or version not in (None, torn):
                     raise translate(error, self._root.join(path)) from error
-                if branch != MAIN and not self._versions.has_whole(path):
-                    raise Corrupt(self._root.join(path), NEVER_MADE) from error
+                if not self._versions.has_whole(path):
+                    raise self._unreadable(branch, error) from error
                 _log.warning("%s: version %d was torn by a power cut, and is passed over", path, torn)
                 return self._open(branch, torn - 1)
             if version is not None:
@@ -456,6 +456,11 @@ class ManifestStore:
             if branch == MAIN:
                 raise GraphNotFound(self._root.uri, _why_not_a_graph(self._objects)) from error
             raise Corrupt(self._root.join(path), NEVER_MADE) from error
+
+    def _unreadable(self, branch: str, error: BaseException) -> Exception:
+        """No version of a branch can be read: damage to main, or a branch that was never made."""
+        where = self._root.join(self._path(branch))
+        return translate(error, where) if branch == MAIN else Corrupt(where, NEVER_MADE)
 
     def _check_format(self, handle: Dataset, *, is_past: bool) -> None:
         raw = (handle.schema.metadata or {}).get(STAMP_KEY.encode())

@@ -12,7 +12,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from functools import cache
 
-from omnigraph.model.errors import OmniGraphError
+from omnigraph.model.errors import OmniGraphError, SyncFailed
 from omnigraph.storage import GraphStorage
 from omnigraph.storage.manifest import LoadedManifest, PublishPlan, StagedRows, stage_publish
 from omnigraph.storage.tables import StagedEffect, published_version
@@ -38,6 +38,8 @@ def publish_ahead(
 def _result(future: Future[StagedRows | None]) -> StagedRows | None:
     try:
         return future.result()
+    except SyncFailed:
+        raise  # a failed sync is final: whoever wrote to this disk must hear of it
     except OmniGraphError:
         return None  # the publish itself will meet the same trouble, and report it
 
