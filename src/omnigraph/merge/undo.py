@@ -5,6 +5,7 @@ What comes back is planned as a merge with the past, written as any other change
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from html import escape
 from typing import Literal
@@ -34,7 +35,7 @@ class Undo:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class UndoResult:
+class UndoResult(ABC):
     """What a restore or a revert did. `commit` is None when there was nothing to change, or nothing was to be done."""
 
     branch: str
@@ -53,13 +54,13 @@ class UndoResult:
     def commit_id(self) -> str | None:
         return self.commit.commit_id if self.commit is not None else None
 
+    @abstractmethod
     def undone(self) -> dict[str, Json]:
         """What came back, as the members of the JSON object that say so."""
-        raise NotImplementedError
 
+    @abstractmethod
     def done(self) -> str:
         """The same in words."""
-        raise NotImplementedError
 
     def to_json(self) -> dict[str, Json]:
         return {
