@@ -20,7 +20,8 @@ SCHEMA = "node Person { name: String @key  age: I32? }\nedge Knows: Person -> Pe
 PERSON = "query add($n: String, $a: I32) { insert Person { name: $n, age: $a } }"
 KNOWS = "query add($f: String, $t: String) { insert Knows { from: $f, to: $t } }"
 WALK = "query q($n: String) { match { $p: Person { name: $n } $p knows $f } return { $f.name, $f.age } }"
-ENDS = 50
+PARTS = 8
+"""The run is told in so many parts: what is flat is the same in each."""
 
 
 def main() -> None:
@@ -29,10 +30,18 @@ def main() -> None:
     parser.add_argument("--people", type=int, default=10_000)
     parser.add_argument("--commits", type=int)
     parser.add_argument("--optimize-every", type=int, default=0, help="commits between runs of optimize; 0: never")
+    parser.add_argument("--upkeep", action="store_true", help="with background upkeep")
     given = parser.parse_args()
+    commits = given.commits or (300 if given.quick else 2_000)
+    kept = "in background upkeep" if given.upkeep else f"optimized every {given.optimize_every} commits (0: never)"
+    print(f"{given.people:,} people and as many edges, {commits:,} commits and reads in turn, {kept}")
+    print("milliseconds, not synced", end="; ")
     with tempfile.TemporaryDirectory() as folder:
         graph = make_graph(Path(folder), given.people)
-        in_turns(graph, given.people, given.commits or (300 if given.quick else 2_000), given.optimize_every)
+        if given.upkeep:
+            graph.upkeep()
+        in_turns(graph, given.people, commits, given.optimize_every)
+        graph.close()
 
 
 def make_graph(folder: Path, people: int) -> Graph:
@@ -45,7 +54,7 @@ def make_graph(folder: Path, people: int) -> Graph:
 
 def in_turns(graph: Graph, people: int, commits: int, optimize_every: int) -> None:
     graph.query(WALK, n="p1")
-    before, written, read = resident_megabytes(), [], []
+    before, written, read, memory = resident_megabytes(), [], [], []
     for number in range(commits):
         begun = time.perf_counter()
         if number % 2:
@@ -56,16 +65,17 @@ def in_turns(graph: Graph, people: int, commits: int, optimize_every: int) -> No
         graph.query(WALK, n=f"p{number % people}")
         written.append((committed - begun) * 1000)
         read.append((time.perf_counter() - committed) * 1000)
+        memory.append(resident_megabytes())
         if optimize_every and number % optimize_every == optimize_every - 1:
             graph.optimize()
-    print(f"{people:,} people and as many edges, {commits:,} commits and reads in turn; milliseconds, not synced")
-    print(f"optimized every {optimize_every} commits\n" if optimize_every else "never optimized\n")
-    print("| | read p50 | read max | commit p50 |\n|---|---|---|---|")
-    for name, part in ((f"first {ENDS}", slice(ENDS)), (f"last {ENDS}", slice(-ENDS, None))):
-        middle, worst = statistics.median(read[part]), max(read[part])
-        print(f"| {name} | {middle:.1f} | {worst:.1f} | {statistics.median(written[part]):.1f} |")
-    print(f"\nMemory of the process: {before:.0f} MB before, {resident_megabytes():.0f} MB after")
-    print(f"Resident: {len(resident_cache())} entries, {resident_cache().nbytes / 1e6:.1f} MB", flush=True)
+    print(f"{before:.0f} MB at the beginning\n\n| commits | read p50 | read max | commit p50 | memory MB |")
+    print("|---:|---:|---:|---:|---:|")
+    size = max(1, commits // PARTS)
+    for begin in range(0, commits, size):
+        part = slice(begin, begin + size)
+        middle, worst, commit = statistics.median(read[part]), max(read[part]), statistics.median(written[part])
+        print(f"| {begin + len(read[part]):,} | {middle:.1f} | {worst:.1f} | {commit:.1f} | {memory[part][-1]:.0f} |")
+    print(f"\nResident: {len(resident_cache())} entries, {resident_cache().nbytes / 1e6:.1f} MB", flush=True)
 
 
 def resident_megabytes() -> float:

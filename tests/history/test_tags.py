@@ -131,3 +131,9 @@ def test_a_damaged_tag_is_named(graph: Graph) -> None:
     graph._storage.objects.write_if_absent("__tags/v1.json", b"[]")
     with pytest.raises(Corrupt, match=r"__tags/v1\.json"):
         tag_list(graph._storage)
+
+
+@pytest.mark.parametrize("name", ["x" * 5000, "\ud800", "a\0b", "", "../up"], ids=range(5))
+def test_what_can_be_no_name_is_not_found_and_never_a_failure_of_the_storage(graph: Graph, name: str) -> None:
+    with pytest.raises(TagNotFound):
+        delete_tag(graph._storage, name)

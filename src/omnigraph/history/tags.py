@@ -10,7 +10,7 @@ import json
 import time
 
 from omnigraph.history.commits import find_commit, require_kept, snapshot_at
-from omnigraph.history.names import check_new_tag
+from omnigraph.history.names import check_new_tag, is_possible_name
 from omnigraph.language import did_you_mean
 from omnigraph.model.errors import BranchExists, Conflict, Corrupt, Json, NotFound, OmniGraphError, ReadSetChanged
 from omnigraph.model.late_dataclass import dataclass
@@ -132,7 +132,9 @@ def tag_names(storage: GraphStorage) -> list[str]:
 
 
 def find_tag(storage: GraphStorage, name: str) -> Tag | None:
-    """The tag of this name, or None."""
+    """The tag of this name, or None: also for what can be no name, which storage is not asked about."""
+    if not is_possible_name(name):
+        return None
     found = storage.objects.read(tag_object(name))
     return None if found is None else _read(name, found.data)
 

@@ -32,7 +32,7 @@ from omnigraph.server.http import (
     send_stream,
     to_json,
 )
-from omnigraph.server.observe import event, failure
+from omnigraph.server.observe import RequestSpan, event, failure
 from omnigraph.server.operation import Operation
 from omnigraph.server.operations import OPERATIONS
 from omnigraph.server.state import Generation, RoutedGraph, ServerState
@@ -65,7 +65,9 @@ class App:
         begun = time.perf_counter()
         request = Request(scope, receive, self.state.settings.idle_seconds)
         request_id = _request_id(request)
-        visit = _Visit(self, request, request_id)
+        traces = self.state.traces
+        span = None if traces is None else traces.begin(request.method, request.headers)
+        visit = _Visit(self, request, request_id, span)
         try:
             reply = await visit.reply()
         except ClientGone:
@@ -112,11 +114,12 @@ def _request_id(request: Request) -> str:
 class _Visit:
     """One request on its way through the checks."""
 
-    def __init__(self, app: App, request: Request, request_id: str) -> None:
+    def __init__(self, app: App, request: Request, request_id: str, span: RequestSpan | None) -> None:
         self._app = app
         self._state = app.state
         self._request = request
         self._request_id = request_id
+        self._span = span
         self._operation: Operation | None = None
         self._actor: str | None = None
         self._graph_id: str | None = None
@@ -156,6 +159,7 @@ class _Visit:
             actor=self._actor,
             path=_path(self._operation, segments),
             routed=routed,
+            span=self._span,
         )
         _ = call.parameters  # checked before the body is looked at
         if self._operation.is_write and routed is not None and _waits_not(request):
@@ -228,7 +232,7 @@ class _Visit:
         seconds = time.perf_counter() - begun
         operation = "unknown" if self._operation is None else self._operation.id
         self._state.metrics.request(operation, status, seconds)
-        trace = _TRACE.fullmatch(self._request.headers.get("traceparent", ""))
+        self._end_span(status, commit_id)
         event(
             "request",
             method=self._request.method,
@@ -239,8 +243,27 @@ class _Visit:
             actor_id=self._actor,
             commit=commit_id,
             request_id=self._request_id,
-            trace_id=trace[1] if trace else None,
+            trace_id=self._trace_id(),
         )
+
+    def _trace_id(self) -> str | None:
+        """Of our own span, or of the caller's if there is none."""
+        if self._span is not None:
+            return self._span.trace_id
+        trace = _TRACE.fullmatch(self._request.headers.get("traceparent", ""))
+        return trace[1] if trace else None
+
+    def _end_span(self, status: int, commit_id: str | None) -> None:
+        if self._span is None:
+            return
+        facts = {
+            "omnigraph.operation": None if self._operation is None else self._operation.id,
+            "omnigraph.graph": self._graph_id,
+            "omnigraph.commit": commit_id,
+            "omnigraph.request_id": self._request_id,
+            "enduser.id": self._actor,
+        }
+        self._span.end(status, self._request.method, None if self._operation is None else self._operation.path, facts)
 
 
 def _waits_not(request: Request) -> bool:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from omnigraph.model.identifiers import MAIN, normalize_branch
 from omnigraph.server.http import Parameters, Request, bad_request, parsed, shaped
-from omnigraph.server.observe import event
+from omnigraph.server.observe import RequestSpan, event
 from omnigraph.server.state import Generation, RoutedGraph, ServerState
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ class Call:
     path: Mapping[str, str] = field(default_factory=dict)
     routed: RoutedGraph | None = None
     decided: list[change_answers.DecisionOutput] = field(default_factory=list)
+    span: RequestSpan | None = None
 
     @property
     def served(self) -> RoutedGraph:
@@ -73,7 +74,7 @@ class Call:
 
     async def read(self, run: Callable[[], Answer], cancellation: Cancellation | None = None) -> Answer:
         cancel = (lambda: None) if cancellation is None else cancellation.cancel
-        return await self.state.work.read(self.request, run, cancel)
+        return await self.state.work.read(self.request, self._traced("read", run), cancel)
 
     async def write(self, allow: Callable[[], None], weight: int, run: Callable[[], Answer]) -> Answer:
         """The policy first, then admission, then the write, which runs to its end whatever the client does.
@@ -81,8 +82,15 @@ class Call:
         A decision takes a tenth of a millisecond and reads nothing, so it is made here and not in a thread.
         """
         allow()
+        return await self.admitted(weight, run)
+
+    async def admitted(self, weight: int, run: Callable[[], Answer]) -> Answer:
+        """A write about which the policy was asked before."""
         slot = self.state.admission.take(self.actor, weight)
-        return await self.state.work.write(slot, run)
+        return await self.state.work.write(slot, self._traced("write", run))
+
+    def _traced(self, kind: str, run: Callable[[], Answer]) -> Callable[[], Answer]:
+        return run if self.span is None else self.span.around(f"{kind} {self.operation.id}", run)
 
     def heard(self, actor: str, asked: PolicyRequest, said: Decision) -> None:
         """A question that was asked before within this request is not told again."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from omnigraph.server.admission import Admission
 from omnigraph.server.auth import TokenSet
 from omnigraph.server.later import Operations
-from omnigraph.server.observe import DecisionLog, Metrics
+from omnigraph.server.observe import DecisionLog, Metrics, Traces
 from omnigraph.server.serving import ServedGraph, Serving
 from omnigraph.server.settings import Settings
 from omnigraph.server.streams import Transport
@@ -69,13 +69,17 @@ class ServerState:
     operations: Operations = field(default_factory=Operations)
     """Writes whose callers do not wait."""
     is_draining: bool = False
+    traces: Traces | None = None
+    """Where spans go, if a collector is named."""
 
     @property
     def admission(self) -> Admission:
         return self.work.admission
 
 
-def new_state(settings: Settings, generation: Generation, tokens: TokenSet, *, is_open: bool) -> ServerState:
+def new_state(
+    settings: Settings, generation: Generation, tokens: TokenSet, *, is_open: bool, traces: Traces | None = None
+) -> ServerState:
     admission = Admission(settings.inflight_max, settings.bytes_max)
     return ServerState(
         settings=settings,
@@ -86,4 +90,5 @@ def new_state(settings: Settings, generation: Generation, tokens: TokenSet, *, i
         transport=Transport(),
         metrics=Metrics(),
         decisions=DecisionLog(settings.decisions_kept),
+        traces=traces,
     )

@@ -22,7 +22,7 @@ from omnigraph.server.boot.opening import open_generation
 from omnigraph.server.boot.sources import Source, source_of
 from omnigraph.server.boot.states import is_open_state
 from omnigraph.server.boot.watching import Watcher
-from omnigraph.server.observe import event, start_logging
+from omnigraph.server.observe import event, start_logging, traces_from
 from omnigraph.server.settings import is_set, settings_from
 from omnigraph.server.state import ServerState, new_state
 
@@ -108,6 +108,7 @@ def boot(launch: Launch) -> Booted:
     """Reads what is to be served, checks who may be served, and opens every graph."""
     named = ("load_body_max", "query_seconds", "head_seconds", "idle_seconds", "drain_seconds")
     settings, warnings = settings_from(os.environ, **{name: getattr(launch, name) for name in named})
+    traces = traces_from(os.environ)
     source = source_of(launch)
     serving = source.read()
     require_all = launch.require_all_graphs or is_set("OMNIGRAPH_REQUIRE_ALL_GRAPHS")
@@ -120,7 +121,7 @@ def boot(launch: Launch) -> Booted:
     event("bearer tokens loaded", source=tokens_from.name, actors=len(tokens))
     is_open = is_open_state(serving, tokens, _with_environment(launch))
     generation = open_generation(serving, is_open=is_open, require_all=require_all)
-    state = new_state(settings, generation, tokens, is_open=is_open)
+    state = new_state(settings, generation, tokens, is_open=is_open, traces=traces)
     return Booted(launch, source, tokens_from, state)
 
 
@@ -189,6 +190,8 @@ async def _serve(booted: Booted, config: uvicorn.Config, sock: socket.socket, st
         logging.shutdown()
         os._exit(FAILED)  # their threads would keep the process; the next one recovers what they leave
     state.work.close()
+    if state.traces is not None:
+        await asyncio.to_thread(state.traces.close)
     event("stopped")
     return 0
 

@@ -24,7 +24,7 @@ def start_logging() -> None:
     """Logs to stderr from now on, from the level that OMNIGRAPH_LOG names (default: info)."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_Plain())
-    for name in ("omnigraph.server", "uvicorn.error"):
+    for name in ("omnigraph.server", "uvicorn.error", "opentelemetry"):
         logger = logging.getLogger(name)
         logger.handlers[:] = [handler]
         logger.propagate = False

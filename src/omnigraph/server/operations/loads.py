@@ -40,7 +40,7 @@ async def load(call: Call) -> Reply:
         return _load(call, io.BytesIO(record_lines(body.data, catalog)), options)
 
     await call.read(_allow(call, options))
-    result = await call.write(_decided, len(body.data.encode()), run)
+    result = await call.admitted(len(body.data.encode()), run)
     call.note_commit(result.commit_id)
     output = answers.IngestOutput(uri=call.graph.uri, **_members(call, result))
     return Reply.of(output, commit_id=result.commit_id)
@@ -54,8 +54,7 @@ async def load_lines(call: Call) -> Reply:
     _require_lines(call)
     with Spool() as spool:
         await _receive(call, spool)
-        slot = call.state.admission.take(call.actor, spool.size)
-        result = await call.state.work.write(slot, lambda: _load(call, spool.source(), options, spool.size))
+        result = await call.admitted(spool.size, lambda: _load(call, spool.source(), options, spool.size))
     call.note_commit(result.commit_id)
     return Reply.of(answers.GraphBatchLoadOutput(**_members(call, result)), commit_id=result.commit_id)
 
@@ -73,11 +72,8 @@ def _options(call: Call, branch: str | None, base: str | None, mode: str | None)
 
 
 def _allow(call: Call, options: dict[str, Any]) -> Callable[[], None]:
+    """Asks the policy, in a thread: whether a load makes a branch takes a look at the branches there are."""
     return partial(call.graph.authorize_load, options["branch"], options["base"])
-
-
-def _decided() -> None:
-    """The policy was asked before: whether a load makes a branch takes a look at the branches there are."""
 
 
 def _require_lines(call: Call) -> None:
