@@ -20,6 +20,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -59,17 +60,27 @@ Server(uvicorn.Config(app, port=0, log_level="error", access_log=False)).run()
 """
 
 
+@dataclass(frozen=True)
+class Scale:
+    """How much is run."""
+
+    quick: bool
+    crowd_seconds: float
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a small graph, short runs")
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
+    parser.add_argument("--seconds", type=float, default=60.0, help="of the many clients")
     given = parser.parse_args()
     people, edges = (10_000, 100_000) if given.quick else (100_000, 2_000_000)
     folder = Path(os.environ.get("OMNIGRAPH_BENCH_DIR", tempfile.gettempdir())) / f"omnigraph-server-{people}"
     uri = make(folder, people, edges)
     print(f"{people:,} nodes, {edges:,} edges; load of the machine {os.getloadavg()[0]:.1f}\n", flush=True)
+    scale = Scale(given.quick, 10.0 if given.quick else given.seconds)
     for part in given.parts:
-        RUNS[part](uri, people, given.quick)
+        RUNS[part](uri, people, scale)
     return 0
 
 
@@ -161,9 +172,9 @@ def peak_mb(pid: int) -> float:
 # --- one request after another --------------------------------------------------------------------------------
 
 
-def latency(uri: str, people: int, quick: bool) -> None:
+def latency(uri: str, people: int, scale: Scale) -> None:
     """Point lookup, one hop, single insert: in process, behind a bare handler, behind the server."""
-    rounds, count = (2, 200) if quick else (4, 500)
+    rounds, count = (2, 200) if scale.quick else (4, 500)
     graph = Graph.open(uri)
     found: dict[tuple[str, str], list[float]] = {}
     with running(bare(uri)) as (_, one), running(ours(uri)) as (_, other):
@@ -214,16 +225,19 @@ def _timed(send: Callable[..., object], people: int, count: int, tag: str) -> di
 # --- writing clients ------------------------------------------------------------------------------------------
 
 
-def writers(uri: str, people: int, quick: bool) -> None:
-    """Commits per second of several writing clients, in process and over HTTP, each in turn."""
-    seconds = 3.0 if quick else 10.0
+def writers(uri: str, people: int, scale: Scale) -> None:
+    """Commits per second of several writing clients, in process and over HTTP, there and back: the table grows."""
+    seconds = 3.0 if scale.quick else 10.0
     print("| writing clients | in process, commits/s | over HTTP, commits/s | ratio |")
     print("|---:|---:|---:|---:|")
     graph = Graph.open(uri)
     with running(ours(uri)) as (_, port):
         for count in (1, 8, 16):
-            graph_rate = _rate(count, seconds, lambda _: lambda name: graph.mutate(INSERT, {"n": name}))
-            http_rate = _rate(count, seconds, lambda _: _sender(port))
+            rates: dict[str, list[float]] = {"process": [], "http": []}
+            for side in ("process", "http", "http", "process"):
+                writer = (lambda name: graph.mutate(INSERT, {"n": name})) if side == "process" else None
+                rates[side].append(_rate(count, seconds, lambda _, given=writer: given or _sender(port)))
+            graph_rate, http_rate = (statistics.mean(rates[side]) for side in ("process", "http"))
             print(f"| {count} | {graph_rate:.0f} | {http_rate:.0f} | {http_rate / graph_rate:.2f} |", flush=True)
     print()
 
@@ -258,21 +272,38 @@ def _rate(count: int, seconds: float, writer: Callable[[int], Callable[[str], ob
 # --- many clients ---------------------------------------------------------------------------------------------
 
 
-def mixed(uri: str, people: int, quick: bool) -> None:
+def mixed(uri: str, people: int, scale: Scale) -> None:
     """64 clients, nine reads for each write."""
-    seconds = 10.0 if quick else 60.0
+    seconds = scale.crowd_seconds
     with running(ours(uri)) as (process, port):
         asyncio.run(_crowd(port, people, 64, 2.0))
         before = rss_mb(process.pid)
-        times, statuses = asyncio.run(_crowd(port, people, 64, seconds))
-        after = rss_mb(process.pid)
+        times, statuses, memory = asyncio.run(_watched_crowd(process.pid, port, people, seconds))
     reads, writes = times["read"], times["write"]
     total = len(reads) + len(writes)
     print(f"64 clients for {seconds:.0f} s: {total / seconds:.0f} requests/s; statuses {dict(statuses)}")
     print("| | requests | p50, ms | p99, ms |\n|---|---:|---:|---:|")
     for name, each in (("reads", reads), ("writes", writes)):
         print(f"| {name} | {len(each)} | {statistics.median(each):.1f} | {statistics.quantiles(each, n=100)[-1]:.0f} |")
-    print(f"\nmemory {before:.0f} MB before, {after:.0f} MB after\n", flush=True)
+    told = ", ".join(f"{each:.0f}" for each in memory)
+    print(f"\nmemory {before:.0f} MB before, then in {len(memory)} equal steps {told} MB\n", flush=True)
+
+
+async def _watched_crowd(
+    pid: int, port: int, people: int, seconds: float
+) -> tuple[dict[str, list[float]], Counter[int], list[float]]:
+    """The crowd, and what the server takes up at the end of each eighth of the time."""
+    memory: list[float] = []
+
+    async def watch() -> None:
+        for _ in range(8):
+            await asyncio.sleep(seconds / 8)
+            memory.append(rss_mb(pid))
+
+    watching = asyncio.ensure_future(watch())
+    times, statuses = await _crowd(port, people, 64, seconds)
+    await watching
+    return times, statuses, memory
 
 
 async def _crowd(port: int, people: int, count: int, seconds: float) -> tuple[dict[str, list[float]], Counter[int]]:
@@ -299,7 +330,7 @@ async def _crowd(port: int, people: int, count: int, seconds: float) -> tuple[di
     return times, statuses
 
 
-def idle(uri: str, people: int, quick: bool) -> None:
+def idle(uri: str, people: int, scale: Scale) -> None:
     """A thousand connections that say nothing, and one that asks."""
     with running(ours(uri)) as (process, port):
         first = Client(port, "/graphs/g")
@@ -322,9 +353,9 @@ def idle(uri: str, people: int, quick: bool) -> None:
 # --- a large load ---------------------------------------------------------------------------------------------
 
 
-def load(uri: str, people: int, quick: bool) -> None:
+def load(uri: str, people: int, scale: Scale) -> None:
     """Lines that are made while they are sent, into a graph of their own."""
-    megabytes = 50 if quick else 500
+    megabytes = 50 if scale.quick else 500
     with tempfile.TemporaryDirectory() as folder:
         target = str(Path(folder) / "target.omni")
         Graph.init(target, SCHEMA).close()
@@ -357,7 +388,7 @@ def _stream(port: int, megabytes: int) -> str:
     return f"{answer.status}, {document.get('total_entities', document)} entities"
 
 
-RUNS: dict[str, Callable[[str, int, bool], None]] = {
+RUNS: dict[str, Callable[[str, int, Scale], None]] = {
     "latency": latency,
     "writers": writers,
     "mixed": mixed,
