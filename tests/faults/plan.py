@@ -19,6 +19,7 @@ LOCAL_WAYS: dict[str, Fault] = {
     "torn": Fault(Way.TORN, 0, error=errno.ENOSPC),
     "gone": Fault(Way.ERROR, 0, lasting=True),
     "stays-full": Fault(Way.TORN, 0, error=errno.ENOSPC, lasting=True),
+    "read-only": Fault(Way.ERROR, 0, error=errno.EROFS, lasting=True),
     "stop": Fault(Way.STOP, 0),
     "kill": Fault(Way.KILL, 0),
     "kill-after": Fault(Way.KILL_AFTER, 0),
