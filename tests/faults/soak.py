@@ -37,7 +37,7 @@ def main() -> int:
         bench, ways = _bench(given.storage, folder, stack)
         chosen = {name: ways[name] for name in (given.ways.split(",") if given.ways else ways)}
         for name in names:
-            every = max(given.every, SPARK_EVERY) if name == ON_SPARK else given.every
+            every = max(given.every, given.spark_every) if name == ON_SPARK else given.every
             failures += _try_all(bench, OPERATIONS[name], chosen, every)
     _summarise(failures)
     return 1 if failures else 0
@@ -49,6 +49,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--operations", help="some of them, joined by commas")
     parser.add_argument("--ways", help="some of them, joined by commas")
     parser.add_argument("--every", type=int, default=1, help="only every so manieth place")
+    parser.add_argument("--spark-every", type=int, default=SPARK_EVERY, help="the same for the load on Spark")
     parser.add_argument("--folder", help="where the graphs are made")
     return parser.parse_args()
 
