@@ -7,13 +7,13 @@ import pytest
 from omnigraph.model.errors import InvalidBranchName, InvalidValue
 from omnigraph.model.identifiers import (
     TableKey,
-    branches_overlap,
     check_branch_name,
     check_new_branch_name,
     fnv1a64_hex,
     is_ulid,
     new_ulid,
     normalize_branch,
+    overlapping,
     ulid_from,
 )
 
@@ -59,5 +59,7 @@ def test_a_new_branch_has_no_name_of_the_system(name: str) -> None:
 def test_good_branch_names_pass() -> None:
     assert check_branch_name(" review/new-1.x ") == "review/new-1.x"
     assert (normalize_branch(None), normalize_branch(" main ")) == ("main", "main")
-    assert branches_overlap("a", "a/b")
-    assert not branches_overlap("a", "ab")
+    assert overlapping("a", ["z", "a/b"]) == "a/b"
+    assert overlapping("a/b/c", ["z", "a/b"]) == "a/b"
+    assert overlapping("a", ["a"]) == "a"
+    assert overlapping("a", ["ab", "b/a"]) is None

@@ -24,12 +24,7 @@ from omnigraph.model.errors import (
     OmniGraphError,
     SchemaApplyInProgress,
 )
-from omnigraph.model.identifiers import (
-    MAIN,
-    SCHEMA_APPLY_LOCK,
-    branches_overlap,
-    normalize_branch,
-)
+from omnigraph.model.identifiers import MAIN, SCHEMA_APPLY_LOCK, normalize_branch, overlapping
 from omnigraph.model.late_dataclass import dataclass
 from omnigraph.storage import MANIFEST, GraphStorage, Point, reach
 from omnigraph.storage.leases import HeldLeases
@@ -146,9 +141,9 @@ def _refuse_taken(storage: GraphStorage, name: str) -> None:
     _refuse_schema_apply(live)
     if name in live and storage.lineages.remove_husk(MANIFEST, name):
         live.remove(name)
-    for other in live:
-        if branches_overlap(name, other):
-            raise BranchExists(name, other)
+    other = overlapping(name, live)
+    if other is not None:
+        raise BranchExists(name, other)
     tag = find_tag(storage, name)
     if tag is not None:
         raise TagExists(name, tag.commit_id, "choose another name for the branch")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -146,7 +147,8 @@ def _fault_of(name: str) -> str | None:
     return None
 
 
-def branches_overlap(one: str, other: str) -> bool:
-    """True when one name is a path prefix of the other: their directory trees would overlap."""
-    shorter, longer = sorted((one.split("/"), other.split("/")), key=len)
-    return longer[: len(shorter)] == shorter
+def overlapping(name: str, others: Iterable[str]) -> str | None:
+    """The first of the others that is a path prefix of the name, or it of them: their folders would overlap."""
+    parts = name.split("/")
+    above, below = {"/".join(parts[:count]) for count in range(1, len(parts) + 1)}, f"{name}/"
+    return next((other for other in others if other in above or other.startswith(below)), None)

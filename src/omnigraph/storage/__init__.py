@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from omnigraph.storage.graph_storage import GraphStorage as GraphStorage
     from omnigraph.storage.graph_storage import from_disk as from_disk
     from omnigraph.storage.graph_storage import open_storage as open_storage
+    from omnigraph.storage.graph_storage import reading as reading
     from omnigraph.storage.inspection import fork_pin as fork_pin
     from omnigraph.storage.inspection import manifest_faults as manifest_faults
     from omnigraph.storage.inspection import table_faults as table_faults
@@ -90,6 +91,7 @@ else:
                 "GraphStorage",
                 "from_disk",
                 "open_storage",
+                "reading",
             ),
             "inspection": (
                 "fork_pin",

@@ -149,8 +149,12 @@ def test_a_version_is_opened_once_and_forgotten_with_its_folder(local: GraphStor
     assert handles.shared(PERSON.location, 1) is not first
 
 
-def test_the_least_used_handle_is_dropped_first(local: GraphStorage, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("omnigraph.storage.lance.session.HANDLES_MAX", 2)
+@pytest.mark.parametrize("limit", ["HANDLES_MAX", "VERSIONS_MAX"])
+def test_the_least_used_handle_is_dropped_first(
+    local: GraphStorage, monkeypatch: pytest.MonkeyPatch, limit: str
+) -> None:
+    """Of all tables, and of one: what a table that is written for weeks takes up does not grow with its versions."""
+    monkeypatch.setattr(f"omnigraph.storage.lance.session.{limit}", 2)
     filled(local)
     commit(local, stage_append(local.tables.open(replace(BASE, version=2)), people("eve")))
     handles = Handles(local.root)

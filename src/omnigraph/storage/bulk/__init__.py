@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from omnigraph.storage.bulk.area import staging_area as staging_area
     from omnigraph.storage.bulk.new_columns import NewColumns as NewColumns
     from omnigraph.storage.bulk.new_columns import stage_new_columns as stage_new_columns
+    from omnigraph.storage.bulk.new_columns import write_new_columns as write_new_columns
     from omnigraph.storage.bulk.shallow_clone import scratch_copy as scratch_copy
     from omnigraph.storage.bulk.staged_files import FRAGMENT_ROWS as FRAGMENT_ROWS
     from omnigraph.storage.bulk.staged_files import WrittenFragment as WrittenFragment
@@ -38,6 +39,7 @@ else:
             "new_columns": (
                 "NewColumns",
                 "stage_new_columns",
+                "write_new_columns",
             ),
             "shallow_clone": ("scratch_copy",),
             "staged_files": (

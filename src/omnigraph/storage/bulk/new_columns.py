@@ -1,8 +1,8 @@
 """New columns with values: one file for each fragment that holds them and nothing else; no other column is written.
 
 The values are computed from batches of the columns that they depend on, so memory does not grow with the table. The
-files are written through a scratch copy and moved when they are whole. Rows keep their ids and their order, and so do
-the indexes of all other columns.
+files are written through a scratch copy, by one process or by several that each do some fragments, and moved when all
+of them are whole. Rows keep their ids and their order, and so do the indexes of all other columns.
 """
 
 from __future__ import annotations
@@ -13,11 +13,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from omnigraph.model.identifiers import new_ulid
 from omnigraph.model.late_dataclass import dataclass
-from omnigraph.storage.bulk.area import StagingArea
+from omnigraph.storage.bulk.area import StagingArea, StagingFiles
 from omnigraph.storage.bulk.shallow_clone import scratch_copy
-from omnigraph.storage.bulk.staged_files import data_paths
+from omnigraph.storage.bulk.staged_files import WrittenFragment, data_paths
 from omnigraph.storage.failpoints import Point, reach
 from omnigraph.storage.lance import (
     FragmentMetadata,
@@ -51,42 +50,65 @@ class NewColumns:
     it while it writes."""
 
 
+def write_new_columns(
+    files: StagingFiles,
+    folder: str,
+    table: Table,
+    fragments: Sequence[int],
+    target: pa.Schema,
+    sources: Mapping[str, str],
+    new: NewColumns,
+    tell: Callable[[int], None] = lambda _: None,
+) -> list[WrittenFragment]:
+    """Writes the files of new columns for these fragments, into a folder of the staging area. Runs in tasks.
+
+    `tell` is called with the number of rows that are done. What is returned are the fragments as the table is to know
+    them; `stage_new_columns` needs every one of the table.
+    """
+    written, done = [], 0
+    with translated(table.uri):
+        numbers = dict(numbered_paths(_schema(table, target, sources, new.names).fields()))
+        copy = scratch_copy(table, files, folder)
+        compute = _computing(target, new)
+        for number in fragments:
+            fragment = copy.get_fragment(number)
+            if new.ahead is not None:
+                new.ahead(scan_fragments(table, [number], new.reads))
+            merged, scratch = fragment.merge_columns(compute, columns=list(new.reads), batch_size=BATCH_ROWS)
+            fresh = merged.to_json()["files"][-1]
+            fresh["fields"] = _renumbered(fresh["fields"], scratch, numbers)
+            paths = _fresh_paths(files, copy.uri, merged)
+            rows = int(fragment.count_rows())
+            written.append(WrittenFragment(folder, paths, _extended(table, number, fresh), rows))
+            done += rows
+            tell(done)
+    return written
+
+
 def stage_new_columns(
     area: StagingArea,
     table: Table,
     target: pa.Schema,
     sources: Mapping[str, str],
-    new: NewColumns,
-    tell: Callable[[int], None] = lambda _: None,
+    names: Sequence[str],
+    written: Sequence[WrittenFragment],
 ) -> StagedEffect:
-    """The table in the columns of `target`, where those that `new` names have values. See `stage_columns`.
-
-    `tell` is called with the number of rows that are done. The rows count as updated by this version.
+    """The table in the columns of `target`, where those of these names have the values that were written. See
+    `stage_columns`. The rows count as updated by this version.
     """
-    kept = {name: source for name, source in sources.items() if name not in new.names}
-    folder = f"columns/{new_ulid()}"
+    reach(Point.COLUMNS_WRITTEN)
     with translated(table.uri):
-        schema = renumbered_schema(table.handle, target, kept)
-        numbers = dict(numbered_paths(schema.fields()))
-        copy = scratch_copy(table, area.files, folder)
-        compute = _computing(target, new)
-        fragments, paths, done = [], [], 0
-        for fragment in copy.get_fragments():
-            area.check()
-            if new.ahead is not None:
-                new.ahead(scan_fragments(table, [int(fragment.fragment_id)], new.reads))
-            written, scratch = fragment.merge_columns(compute, columns=list(new.reads), batch_size=BATCH_ROWS)
-            document = written.to_json()
-            fresh = document["files"][-1]
-            fresh["fields"] = _renumbered(fresh["fields"], scratch, numbers)
-            fragments.append(_extended(table, int(written.id), fresh))
-            paths += _fresh_paths(area, copy.uri, written)
-            done += int(fragment.count_rows())
-            tell(done)
-        reach(Point.COLUMNS_WRITTEN)
-        area.move([(folder, paths)], table.pin.path)
+        schema = _schema(table, target, sources, names)
+        fragments = [FragmentMetadata.from_json(each.metadata) for each in written]
+        area.move([(each.folder, each.paths) for each in written], table.pin.path)
         operation = LanceOperation.Merge(fragments, schema)
     return staged_effect("columns", table, Transaction(table.version, operation))
+
+
+def _schema(table: Table, target: pa.Schema, sources: Mapping[str, str], names: Sequence[str]) -> Any:
+    """The same in every process: the numbers of new columns follow from the version of the table alone."""
+    kept = {name: source for name, source in sources.items() if name not in names}
+    return renumbered_schema(table.handle, target, kept)
 
 
 def _computing(target: pa.Schema, new: NewColumns) -> Callable[[pa.RecordBatch], pa.RecordBatch]:
@@ -106,14 +128,14 @@ def _renumbered(fields: Sequence[int], scratch: Any, numbers: Mapping[str, int])
     return [numbers[paths[number].replace(f"/{_OURS}", "/", 1)] for number in fields]
 
 
-def _extended(table: Table, number: int, fresh: dict[str, Any]) -> Any:
+def _extended(table: Table, number: int, fresh: dict[str, Any]) -> str:
     """A fragment as the table knows it, with one file more."""
     own = table.handle.get_fragment(number).metadata.to_json()
     own["files"].append(fresh)
     own["last_updated_at_version_meta"] = {"inline": updated_at(int(own["physical_rows"]), table.version + 1)}
-    return FragmentMetadata.from_json(json.dumps(own))
+    return json.dumps(own)
 
 
-def _fresh_paths(area: StagingArea, uri: str, written: Any) -> list[str]:
+def _fresh_paths(files: StagingFiles, uri: str, written: Any) -> tuple[str, ...]:
     newest = written.files[-1]._path.removesuffix(".lance")
-    return [path for path in data_paths(area.files.root, uri, written) if newest in path]
+    return tuple(path for path in data_paths(files.root, uri, written) if newest in path)

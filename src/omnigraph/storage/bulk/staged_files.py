@@ -36,12 +36,12 @@ FRAGMENT_ROWS = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class WrittenFragment:
-    """A data file that one attempt of a task wrote; nothing refers to it yet."""
+    """A fragment with a file that one attempt of a task wrote; nothing refers to it yet."""
 
     folder: str
     """In the staging area."""
     paths: tuple[str, ...]
-    """In that folder: the file, and the folder of its blobs if there is one."""
+    """What was written in that folder: the file, and the folder of its blobs if there is one."""
     metadata: str
     rows: int
 

@@ -10,7 +10,7 @@ import hashlib
 import os
 import re
 import threading
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Hashable
 from typing import Any
 
@@ -53,6 +53,9 @@ __all__ = [
 ]
 
 HANDLES_MAX = 256
+VERSIONS_MAX = 16
+"""Handles of one table: each holds the list of all its fragments, and in a table that is written often every one is
+longer than the one before."""
 INDEX_CACHE_BYTES = 512 * 1024 * 1024
 METADATA_CACHE_BYTES = 64 * 1024 * 1024
 
@@ -109,6 +112,8 @@ class Handles:
         self._lock = threading.Lock()
         self._generation = 0
         self._shared: OrderedDict[_Key, SharedHandle] = OrderedDict()
+        self._versions: Counter[tuple[str, Hashable]] = Counter()
+        """How many handles each table has."""
 
     def shared(
         self,
@@ -141,9 +146,21 @@ class Handles:
             self._keep((path, int(handle.version), incarnation), SharedHandle(handle, transaction))
 
     def _keep(self, key: _Key, opened: SharedHandle) -> None:
+        path, _, incarnation = key
+        if key not in self._shared:
+            self._versions[path, incarnation] += 1
         self._shared[key] = opened
+        if self._versions[path, incarnation] > VERSIONS_MAX:
+            self._drop(next(each for each in self._shared if (each[0], each[2]) == (path, incarnation)))
         if len(self._shared) > HANDLES_MAX:
-            self._shared.popitem(last=False)
+            self._drop(next(iter(self._shared)))
+
+    def _drop(self, key: _Key) -> None:
+        path, _, incarnation = key
+        del self._shared[key]
+        self._versions[path, incarnation] -= 1
+        if not self._versions[path, incarnation]:
+            del self._versions[path, incarnation]
 
     def open_for_change(self, path: str, version: int | None = None, *, block_bytes: int | None = None) -> Dataset:
         """A handle of the caller's own, at a version or the newest one. `block_bytes` is the least that a read asks."""
@@ -161,4 +178,4 @@ class Handles:
         with self._lock:
             self._generation += 1
             for key in [key for key in self._shared if not prefix or f"{key[0]}/".startswith(f"{prefix}/")]:
-                del self._shared[key]
+                self._drop(key)

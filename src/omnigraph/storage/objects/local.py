@@ -84,7 +84,7 @@ class LocalObjects:
     def list_names(self, folder: str) -> list[str]:
         try:
             with os.scandir(self._at(folder)) as entries:
-                return sorted(entry.name for entry in entries if entry.is_file() and not entry.name.endswith(".tmp"))
+                return sorted([entry.name for entry in entries if entry.is_file() and not entry.name.endswith(".tmp")])
         except (FileNotFoundError, NotADirectoryError):
             return []
         except OSError as error:

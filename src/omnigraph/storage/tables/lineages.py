@@ -23,6 +23,7 @@ from omnigraph.storage.lance import Fault, Handles, VersionFiles, classify, tran
 from omnigraph.storage.objects import ObjectStore
 from omnigraph.storage.root import Root
 
+REF = ".json"
 _log = logging.getLogger("omnigraph.storage")
 
 
@@ -42,7 +43,7 @@ class Lineages:
     def names(self, location: str) -> list[str]:
         """The names of a dataset's lineages, sorted; the base lineage has none."""
         names = self._objects.list_names(f"{location}/_refs/branches")
-        return sorted(layout.decode_name(name.removesuffix(".json")) for name in names if name.endswith(".json"))
+        return sorted([layout.decode_name(name[: -len(REF)]) for name in names if name.endswith(REF)])
 
     def exists(self, location: str, name: str) -> bool:
         return self._objects.exists(layout.branch_ref(location, name))
@@ -136,12 +137,13 @@ class Lineages:
     def _reclaim(self, location: str, name: str) -> None:
         """Removes a tree without a ref, whose writer died; what lies below it under a longer name stays."""
         tree = layout.branch_tree(location, name)
-        below = [other.removeprefix(f"{name}/") for other in self.names(location) if other.startswith(f"{name}/")]
-        if below:
-            for part in layout.LINEAGE_FOLDERS - {other.partition("/")[0] for other in below}:
-                self._objects.delete_tree(f"{tree}/{part}")
-        elif self._objects.has_any(tree):
-            self._objects.delete_tree(tree)
+        if self._objects.has_any(tree):  # else there is no need to list the lineages, of which there may be thousands
+            below = [other.removeprefix(f"{name}/") for other in self.names(location) if other.startswith(f"{name}/")]
+            if below:
+                for part in layout.LINEAGE_FOLDERS - {other.partition("/")[0] for other in below}:
+                    self._objects.delete_tree(f"{tree}/{part}")
+            else:
+                self._objects.delete_tree(tree)
         self._handles.forget(tree)
 
     def settle(self, location: str, name: str, version: int) -> None:

@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from omnigraph.write.evolution.refusals import SchemaChangeUnsupported as SchemaChangeUnsupported
     from omnigraph.write.evolution.refusals import SchemaRowsRefused as SchemaRowsRefused
     from omnigraph.write.evolution.restore import restore_schema as restore_schema
+    from omnigraph.write.evolution.row_tasks import RowWork as RowWork
+    from omnigraph.write.evolution.row_tasks import RunTasks as RunTasks
+    from omnigraph.write.evolution.row_tasks import run_here as run_here
+    from omnigraph.write.evolution.row_tasks import write_piece as write_piece
 else:
     __getattr__, __dir__ = late_names(
         __name__,
@@ -41,5 +45,6 @@ else:
                 "SchemaRowsRefused",
             ),
             "restore": ("restore_schema",),
+            "row_tasks": ("RowWork", "RunTasks", "run_here", "write_piece"),
         },
     )

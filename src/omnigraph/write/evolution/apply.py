@@ -69,11 +69,12 @@ from omnigraph.write.commit import (
     sidecar_pin,
     write_base,
 )
-from omnigraph.write.evolution.effects import StagedTables, check_rows, staged_tables
+from omnigraph.write.evolution.effects import StagedTables, Writing, check_rows, staged_tables
 from omnigraph.write.evolution.lock import locked, refuse_foreign, refuse_living
 from omnigraph.write.evolution.plan import Consent, SchemaPlan, plan_change
 from omnigraph.write.evolution.receipt import SchemaReceipt
 from omnigraph.write.evolution.refusals import SchemaBlockedByBranches, SchemaBlockedByTags, SchemaChangeUnsupported
+from omnigraph.write.evolution.row_tasks import RunTasks, run_here
 from omnigraph.write.recovery import (
     Collected,
     Sidecar,
@@ -102,6 +103,8 @@ class SchemaChange:
     wait_s: float = 0.0
     """How long to wait for another change to finish, and for branches in the way to be merged or deleted."""
     progress: ProgressListener | None = None
+    run: RunTasks = run_here
+    """Where rows are written."""
     past: Mapping[TableKey, TablePin] = field(default_factory=dict)
     """The tables of an earlier commit that what comes back takes its rows or values from."""
     restored: str | None = None
@@ -185,7 +188,8 @@ class _Apply:
     def _carry_out(self, base: WriteBase, plan: SchemaPlan) -> SchemaReceipt:
         storage, change = self._storage, self._change
         check_rows(storage, plan, base.pins(), change.progress, change.past)
-        with staged_tables(storage, plan.evolutions, base.loaded.state, change.progress, change.past) as staged:
+        writing = Writing(run=change.run, listener=change.progress, check=self._lease.check, past=change.past)
+        with staged_tables(storage, plan.evolutions, base.loaded.state, writing) as staged:
             reach(Point.SCHEMA_STAGED)
             for effect in staged.effects:
                 require_head_at_pin(storage, base, effect.pin, self._lease)

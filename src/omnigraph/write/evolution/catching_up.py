@@ -21,7 +21,7 @@ from omnigraph.storage.tables import StagedEffect, Table, stage_columns, table_s
 from omnigraph.write.changes import ChangeSet, StagedWork
 from omnigraph.write.commit import Prepared, WriteBase, WriteRequest, write
 from omnigraph.write.evolution.effects import remove_area
-from omnigraph.write.evolution.lifting import new_columns
+from omnigraph.write.evolution.row_tasks import RowWork, row_tasks, run_here
 from omnigraph.write.evolution.table_evolutions import FIXED, Filled, TableEvolution
 
 Stage = Callable[[TablePin], StagedEffect]
@@ -106,7 +106,10 @@ class _CatchUp:
             if self.area is None:
                 self.area = self.stack.enter_context(staging_area(self.storage, new_ulid()))
                 self.stack.callback(remove_area, self.area)
-            return stage_new_columns(self.area, table, target, sources, new_columns(evolution))
+            work = RowWork(tasks=tuple(row_tasks(self.area.files, table, evolution, "columns")), check=self.area.check)
+            written = [fragment for piece in run_here(work) for fragment in piece]
+            names = [each.name for each in evolution.filled]
+            return stage_new_columns(self.area, table, target, sources, names, written)
 
         return stage
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import field
 
@@ -13,27 +13,21 @@ from omnigraph.model.identifiers import TableKey, new_ulid
 from omnigraph.model.late_dataclass import dataclass
 from omnigraph.model.progress import ProgressListener
 from omnigraph.storage import GraphStorage, Point, reach
-from omnigraph.storage.bulk import (
-    StagingArea,
-    WrittenFragment,
-    stage_bulk,
-    stage_new_columns,
-    staging_area,
-    write_bulk,
-)
+from omnigraph.storage.bulk import StagingArea, WrittenFragment, stage_bulk, stage_new_columns, staging_area
 from omnigraph.storage.manifest import ManifestState, TablePin
-from omnigraph.storage.tables import StagedEffect, Table, stage_columns, table_schema
-from omnigraph.write.evolution.lifting import lifted_rows, new_columns
+from omnigraph.storage.tables import StagedEffect, stage_columns, table_schema
+from omnigraph.write.evolution.facts import bytes_written
+from omnigraph.write.evolution.past_values import PastTable, past_table
 from omnigraph.write.evolution.plan import SchemaPlan
 from omnigraph.write.evolution.refusals import SchemaRowsRefused
 from omnigraph.write.evolution.row_checks import NewRules, check_stored, missing_ends, new_rules
-from omnigraph.write.evolution.stages import after, stage
+from omnigraph.write.evolution.row_tasks import RowTask, RowWork, RunTasks, Writes, row_tasks, run_here
+from omnigraph.write.evolution.stages import after, now_and_then, stage
 from omnigraph.write.evolution.table_evolutions import TableEvolution
 from omnigraph.write.rules import CommittedView, ViolationLog
 
 _log = logging.getLogger("omnigraph.write")
 Pins = Mapping[TableKey, TablePin]
-Tell = Callable[[int], None]
 
 
 def check_rows(
@@ -87,29 +81,32 @@ class StagedTables:
     """The numbers that hide the tables of types that go."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Writing:
+    """How the rows of a change are written, and who is told."""
+
+    run: RunTasks = run_here
+    listener: ProgressListener | None = None
+    check: Callable[[], None] = lambda: None
+    """Raises when the graph is not ours any more."""
+    past: Pins = field(default_factory=dict)
+    """The tables that what is restored takes its rows or values from."""
+
+
 @contextmanager
 def staged_tables(
-    storage: GraphStorage,
-    evolutions: Sequence[TableEvolution],
-    state: ManifestState,
-    listener: ProgressListener | None = None,
-    past: Pins | None = None,
+    storage: GraphStorage, evolutions: Sequence[TableEvolution], state: ManifestState, writing: Writing
 ) -> Iterator[StagedTables]:
-    """Stages every change. What was written in vain is gone after the block.
-
-    `past` has the tables that restored types take their rows from.
-    """
+    """Stages every change. What was written in vain is gone after the block."""
     pins = {pin.table_key: pin for pin in state.pins()}
     with ExitStack() as stack:
         staged = StagedTables()
-        if any(_writes_rows(each, past) for each in evolutions):
+        if any(_writes_rows(each, writing.past) for each in evolutions):
             staged.area = stack.enter_context(staging_area(storage, new_ulid()))
             stack.callback(remove_area, staged.area)
-        with stage(listener, "write", _rows_written(evolutions, pins, past)) as tell:
-            done = 0
-            for each in evolutions:
-                _stage(storage, staged, each, state, pins, past or {}, after(done, tell))
-                done += _rows_of(each, pins, past)
+        written = _written(storage, staged.area, evolutions, pins, writing)
+        for each in evolutions:
+            _stage(storage, staged, each, state, pins, written.get(each.key, ()))
         yield staged
 
 
@@ -121,19 +118,61 @@ def remove_area(area: StagingArea) -> None:
         _log.warning("staged files stay in %s: %s", area.files.uri(""), error)
 
 
-def _writes_rows(evolution: TableEvolution, past: Pins | None) -> bool:
-    return evolution.effect in ("columns", "rewrite", "copy") or evolution.key in (past or {})
+# --- rows -------------------------------------------------------------------------------------------------
 
 
-def _rows_of(evolution: TableEvolution, pins: Pins, past: Pins | None) -> int:
-    if not _writes_rows(evolution, past):
-        return 0
-    pin = (past or {}).get(evolution.key) or pins.get(evolution.was or evolution.key)
-    return 0 if pin is None else pin.row_count
+def _writes_rows(evolution: TableEvolution, past: Pins) -> bool:
+    return evolution.effect in ("columns", "rewrite", "copy") or evolution.key in past
 
 
-def _rows_written(evolutions: Iterable[TableEvolution], pins: Pins, past: Pins | None) -> int:
-    return sum(_rows_of(each, pins, past) for each in evolutions)
+def _written(
+    storage: GraphStorage,
+    area: StagingArea | None,
+    evolutions: Sequence[TableEvolution],
+    pins: Pins,
+    writing: Writing,
+) -> dict[TableKey, list[WrittenFragment]]:
+    """What the tables afterwards consist of, in files of the staging area. The tasks of all tables run together."""
+    tasks: list[RowTask] = []
+    size = 0
+    for each, pin in _sources(evolutions, pins, writing.past):
+        assert area is not None, "made for whatever writes rows"
+        table = storage.tables.open(pin)
+        tasks += row_tasks(area.files, table, each, _writes(each), _past_table(storage, area, each, writing.past))
+        size += bytes_written(table, each)
+
+    def look() -> None:
+        writing.check()
+        if area is not None:
+            area.check()
+
+    work = RowWork(tasks=tuple(tasks), bytes=size, listener=writing.listener, check=now_and_then(look))
+    written: dict[TableKey, list[WrittenFragment]] = {}
+    for task, fragments in zip(tasks, writing.run(work), strict=True):
+        written.setdefault(task.change.key, []).extend(fragments)
+    return written
+
+
+def _sources(evolutions: Sequence[TableEvolution], pins: Pins, past: Pins) -> Iterator[tuple[TableEvolution, TablePin]]:
+    """The changes that write rows, and the tables that they take them from."""
+    for each in evolutions:
+        if _writes_rows(each, past):
+            pin = past[each.key] if each.effect == "create" else pins[each.was or each.key]
+            if pin.row_count:
+                yield each, pin
+
+
+def _writes(each: TableEvolution) -> Writes:
+    return "columns" if each.effect == "columns" else "rows"
+
+
+def _past_table(storage: GraphStorage, area: StagingArea, each: TableEvolution, past: Pins) -> PastTable | None:
+    if not any(filled.comes_back for filled in each.filled):
+        return None
+    return past_table(area.files, storage.tables.open(past[each.key]))
+
+
+# --- effects ----------------------------------------------------------------------------------------------
 
 
 def _stage(
@@ -142,55 +181,36 @@ def _stage(
     each: TableEvolution,
     state: ManifestState,
     pins: Pins,
-    past: Pins,
-    tell: Tell,
+    written: Sequence[WrittenFragment],
 ) -> None:
-    match each.effect:
-        case "create":
-            source = past.get(each.key)
-            rows = () if source is None else _copied(storage, staged, each, source, tell)
-            staged.made.append(_made(each, state.tombstones.get(str(each.key), 0), rows))
-        case "hide":
-            staged.hidden[each.key] = pins[each.key].version + 1
-        case "copy":
-            assert each.was is not None
-            rows = _copied(storage, staged, each, pins[each.was], tell)
-            staged.made.append(_made(each, state.tombstones.get(str(each.key), 0), rows))
-            staged.hidden[each.was] = pins[each.was].version + 1
-        case _:
-            source = past.get(each.key)
-            earlier = None if source is None else storage.tables.open(source)
-            staged.effects.append(_effect(storage, staged, each, pins[each.key], earlier, tell))
-
-
-def _made(each: TableEvolution, above: int, rows: tuple[WrittenFragment, ...]) -> MadeTable:
-    assert each.entity is not None
-    return MadeTable(each.key, each.entity, above, rows)
+    if written:
+        assert staged.area is not None, "made for whatever writes rows"
+        staged.area.check()
+    if written and each.effect != "columns":
+        reach(Point.ROWS_COPIED)
+    if each.effect in ("hide", "copy"):
+        assert each.was is not None
+        staged.hidden[each.was] = pins[each.was].version + 1
+    if each.effect in ("create", "copy"):
+        assert each.entity is not None
+        above = state.tombstones.get(str(each.key), 0)
+        staged.made.append(MadeTable(each.key, each.entity, above, tuple(written)))
+    elif each.effect != "hide":
+        staged.effects.append(_effect(storage, staged.area, each, pins[each.key], written))
 
 
 def _effect(
-    storage: GraphStorage, staged: StagedTables, each: TableEvolution, pin: TablePin, past: Table | None, tell: Tell
+    storage: GraphStorage,
+    area: StagingArea | None,
+    each: TableEvolution,
+    pin: TablePin,
+    written: Sequence[WrittenFragment],
 ) -> StagedEffect:
     assert each.entity is not None
     table, target, sources = storage.tables.open(pin), table_schema(each.entity), each.sources or {}
     if each.effect == "project":
         return stage_columns(table, target, sources)
-    assert staged.area is not None, "made for whatever writes rows"
+    assert area is not None, "made for whatever writes rows"
     if each.effect == "columns":
-        return stage_new_columns(staged.area, table, target, sources, new_columns(each, past), tell)
-    return stage_bulk(staged.area, table, target, _copied(storage, staged, each, pin, tell), "overwrite")
-
-
-def _copied(
-    storage: GraphStorage, staged: StagedTables, each: TableEvolution, pin: TablePin, tell: Tell
-) -> tuple[WrittenFragment, ...]:
-    """The rows of a table under their new columns, in files of the staging area."""
-    assert staged.area is not None, "made for whatever writes rows"
-    assert each.entity is not None
-    if not pin.row_count:
-        return ()
-    rows = lifted_rows(each, storage.tables.open(pin), tell=tell)
-    written = write_bulk(staged.area.files, f"rows/{new_ulid()}", table_schema(each.entity), rows)
-    staged.area.check()
-    reach(Point.ROWS_COPIED)
-    return tuple(written)
+        return stage_new_columns(area, table, target, sources, [filled.name for filled in each.filled], written)
+    return stage_bulk(area, table, target, written, "overwrite")

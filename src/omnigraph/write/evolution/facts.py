@@ -106,18 +106,17 @@ def _facts(storage: GraphStorage, change: TableEvolution, pin: TablePin | None) 
     if pin is None:
         return TableFacts(str(change.key), change.effect, 0, 0)
     table = storage.tables.open(pin)
-    written = {"columns": _column_bytes(change, pin.row_count), "rewrite": 1, "copy": 1}.get(change.effect, 0)
-    if change.effect in ("rewrite", "copy"):
-        written = stored_bytes(table)
+    written = bytes_written(table, change) if change.effect in ("columns", "rewrite", "copy") else 0
     return TableFacts(str(change.key), change.effect, pin.row_count, written, _lost(table, change))
 
 
-def _column_bytes(change: TableEvolution, rows: int) -> int:
-    assert change.entity is not None or not change.filled
-    if change.entity is None:
-        return 0
+def bytes_written(table: Table, change: TableEvolution) -> int:
+    """About how much a change that writes rows writes of this table, before it is compressed."""
+    if change.effect != "columns":
+        return stored_bytes(table)
+    assert change.entity is not None
     schema = table_schema(change.entity)
-    return rows * sum(_width(schema.field(each.name).type) for each in change.filled)
+    return table.pin.row_count * sum(_width(schema.field(each.name).type) for each in change.filled)
 
 
 def _width(kind: pa.DataType) -> int:

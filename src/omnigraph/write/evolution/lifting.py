@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -12,23 +12,21 @@ from omnigraph.language.schema import EdgeType, NodeType
 from omnigraph.model.values import coerce_text
 from omnigraph.storage.blobs import split_by_blob_bytes
 from omnigraph.storage.bulk import NewColumns
-from omnigraph.storage.tables import Table, plainly_typed, table_schema
-from omnigraph.write.evolution.past_values import PastValues
+from omnigraph.storage.tables import Table, plainly_typed, scan_group, table_schema
+from omnigraph.write.evolution.past_values import PastTable, PastValues
 from omnigraph.write.evolution.stored_blobs import blob_columns, with_blobs
 from omnigraph.write.evolution.table_evolutions import Filled, TableEvolution
 
 SCAN_ROWS = 8192
 
 
-def new_columns(change: TableEvolution, past: Table | None = None) -> NewColumns:
+def new_columns(change: TableEvolution, past: Mapping[str, PastValues] | None = None) -> NewColumns:
     """The columns of a change that get values, for files that hold nothing else. `past` has those that come back."""
     assert change.entity is not None
     entity = change.entity
     reads = tuple(dict.fromkeys(["id", *(each.source for each in change.filled if each.source is not None)]))
-    kinds = table_schema(entity)
     names = tuple(each.name for each in change.filled)
-    back = [each.name for each in change.filled if each.comes_back]
-    earlier = {} if past is None else {name: PastValues(past, name, kinds.field(name).type) for name in back}
+    earlier = past or {}
 
     def ahead(batches: Iterator[pa.RecordBatch]) -> None:
         ids = pa.chunked_array([batch.column("id") for batch in batches], pa.string()).combine_chunks()
@@ -44,13 +42,23 @@ def new_columns(change: TableEvolution, past: Table | None = None) -> NewColumns
     return NewColumns(names, reads, compute, ahead if earlier else None)
 
 
+def earlier_values(change: TableEvolution, table: Table, past: PastTable) -> dict[str, PastValues]:
+    """By column what comes back of the earlier table."""
+    assert change.entity is not None
+    kinds, places = table_schema(change.entity), past.read_places()
+    back = [each.name for each in change.filled if each.comes_back]
+    return {name: PastValues(table, name, kinds.field(name).type, places) for name in back}
+
+
 def lifted_rows(
     change: TableEvolution,
     table: Table,
     columns: Sequence[str] | None = None,
     tell: Callable[[int], None] | None = None,
+    fragments: Sequence[int] | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of the stored table in the columns of the type afterwards (or some of them), blobs with their bytes."""
+    """The rows of the stored table, or of some fragments, in the columns of the type afterwards (or some of them), in
+    their order, blobs with their bytes."""
     assert change.entity is not None
     target = table_schema(change.entity)
     if columns is not None:
@@ -60,7 +68,7 @@ def lifted_rows(
     reads = list(dict.fromkeys(_read_columns(target.names, sources, filled)))
     blobs = blob_columns(table, reads)
     done = 0
-    for batch in table.scan([*reads, "_rowid"], batch_rows=SCAN_ROWS, use_index=False):
+    for batch in _stored(table, [*reads, "_rowid"], fragments):
         plain = plainly_typed(pa.Table.from_batches([batch])).combine_chunks()
         for whole in plain.to_batches():
             for part in split_by_blob_bytes(whole, blobs):
@@ -69,6 +77,12 @@ def lifted_rows(
                 done += part.num_rows
                 if tell is not None:
                     tell(done)
+
+
+def _stored(table: Table, columns: Sequence[str], fragments: Sequence[int] | None) -> Iterator[pa.RecordBatch]:
+    if fragments is None:
+        return table.scan(columns, batch_rows=SCAN_ROWS, use_index=False)
+    return scan_group(table, fragments, columns, batch_rows=SCAN_ROWS)
 
 
 def _read_columns(names: Sequence[str], sources: Any, filled: dict[str, Filled]) -> Iterator[str]:

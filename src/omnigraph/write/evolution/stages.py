@@ -9,6 +9,21 @@ from contextlib import contextmanager
 from omnigraph.model.progress import Progress, ProgressListener
 
 TELL_EVERY_S = 0.5
+LOOK_EVERY_S = 2.0
+"""How often a change that runs looks whether the graph is still its own: on S3 a look is a request."""
+
+
+def now_and_then(look: Callable[[], None], every_s: float = LOOK_EVERY_S) -> Callable[[], None]:
+    """Looks at most so often, however often it is called."""
+    looked = time.monotonic()
+
+    def look_again() -> None:
+        nonlocal looked
+        if time.monotonic() - looked >= every_s:
+            looked = time.monotonic()
+            look()
+
+    return look_again
 
 
 def after(before: int, tell: Callable[[int], None]) -> Callable[[int], None]:
@@ -30,12 +45,12 @@ def stage(listener: ProgressListener | None, name: str, rows_total: int) -> Iter
             seconds = time.monotonic() - begun
             listener(Progress(stage=name, tasks=tasks, rows=done, rows_total=rows_total, seconds=seconds))
 
-    def now_and_then(done: int) -> None:
+    def tell_again(done: int) -> None:
         nonlocal told
         if time.monotonic() - told >= TELL_EVERY_S:
             told = time.monotonic()
             tell(done)
 
     tell(0)
-    yield now_and_then
+    yield tell_again
     tell(rows_total, tasks=1)
