@@ -6,13 +6,17 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from omnigraph import history
+from omnigraph.graph.choices import require_choice
 from omnigraph.graph.handle import Handle
 from omnigraph.graph.schema_text import compile_schema_text
 from omnigraph.model.identifiers import MAIN
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from omnigraph.model.progress import ProgressListener
-    from omnigraph.write.evolution import SchemaPlan, SchemaReceipt, Unlocked
+    from omnigraph.pipeline.evolution import Engine
+    from omnigraph.write.evolution import RunTasks, SchemaPlan, SchemaReceipt, Unlocked
 
 
 class Evolution(Handle):
@@ -57,6 +61,8 @@ class Evolution(Handle):
         enum_values: Mapping[str, Mapping[str, str]] | None = None,
         wait: float = 0.0,
         message: str | None = None,
+        engine: Engine = "auto",
+        spark: SparkSession | str | None = None,
         progress: ProgressListener | None = None,
     ) -> SchemaReceipt:
         """Gives main this schema, as one commit, or changes nothing. Stored rows are carried over.
@@ -64,8 +70,10 @@ class Evolution(Handle):
         What is dropped stays readable in earlier commits. With `allow_data_loss`, or for an entity that `allow_drop`
         names (`node:Person.age`, `edge:Knows`), it is gone for good, and so is the history of its table. `enum_values`
         names what values that an enum loses become: `{"node:Task.state": {"open": "todo"}}`. `wait` is how many seconds
-        to wait for another schema change, and for branches in the way. `progress` is called while rows are read or
-        written; what it raises ends the change.
+        to wait for another schema change, and for branches in the way. `engine` says where rows are written: in this
+        process (`local`), on Spark, with `spark` as the session or master, or, by default, on Spark when `spark` is
+        given or more than `OMNIGRAPH_LOCAL_REWRITE_MAX` bytes (4 GB) are to be written. `progress` is called while rows
+        are read or written; what it raises ends the change.
 
         >>> receipt = graph.apply_schema(graph.schema_source.replace("age: I32?", "age: I64  @default(0)"))
         >>> [step.kind for step in receipt.plan.steps]
@@ -73,11 +81,12 @@ class Evolution(Handle):
 
         Raises CompileError, SchemaChangeUnsupported with every step that cannot be done, SchemaRowsRefused with the
         rows that break the new schema, SchemaBlockedByBranches, SchemaBlockedByTags, SchemaApplyInProgress and
-        OpenedReadOnly.
+        OpenedReadOnly; on Spark JavaMissing and SparkJobFailed.
         """
         from omnigraph.write.evolution import Consent, SchemaChange, apply_schema
 
         self._allow("schema_apply", target_branch=MAIN)
+        run = _runner(engine, spark)
         consent = Consent(
             allow_data_loss=allow_data_loss, allow_drop=tuple(allow_drop), enum_values=dict(enum_values or {})
         )
@@ -88,6 +97,7 @@ class Evolution(Handle):
             message=message,
             wait_s=wait,
             progress=progress,
+            run=run,
         )
         return apply_schema(self._storage, change)
 
@@ -98,6 +108,8 @@ class Evolution(Handle):
         at: str,
         wait: float = 0.0,
         message: str | None = None,
+        engine: Engine = "auto",
+        spark: SparkSession | str | None = None,
         progress: ProgressListener | None = None,
     ) -> SchemaReceipt:
         """Brings back a type or a property that was dropped, as it was in an earlier commit, with its data.
@@ -117,6 +129,7 @@ class Evolution(Handle):
         from omnigraph.write.evolution import SchemaChange, restore_schema
 
         self._allow("schema_apply", target_branch=MAIN)
+        run = _runner(engine, spark)
         past = history.snapshot_at(self._storage, history.resolve(self._storage, at, self._branch).commit)
         change = SchemaChange(
             desired=compile_schema_text(self._accepted.source),
@@ -124,6 +137,7 @@ class Evolution(Handle):
             message=message,
             wait_s=wait,
             progress=progress,
+            run=run,
         )
         return restore_schema(self._storage, entity, past, compile_schema_text, change)
 
@@ -141,3 +155,11 @@ class Evolution(Handle):
 
         self._allow("schema_apply", target_branch=MAIN)
         return unlock_schema(self._storage)
+
+
+def _runner(engine: Engine, spark: SparkSession | str | None) -> RunTasks:
+    """Where the rows of a change are written."""
+    from omnigraph.pipeline.evolution import runner_of_rows
+
+    require_choice("engine", engine, ("auto", "local", "spark"))
+    return runner_of_rows(engine, spark)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from omnigraph.cli.frame import OmniGroup, json_option, uri_argument, uri_option
+from omnigraph.cli.inputs import engine_options, refuse_master_without_spark
 from omnigraph.cli.session import Session, Target
 
 if TYPE_CHECKING:
@@ -96,6 +97,7 @@ def plan(
 @change_options
 @click.option("--wait", type=float, default=0.0, metavar="SECONDS", help="Wait for another change, and for branches.")
 @click.option("--message", "-m", help="A note that is kept with the commit.")
+@engine_options
 @json_option
 @click.pass_obj
 def apply(
@@ -107,6 +109,8 @@ def apply(
     renamed_values: tuple[str, ...],
     wait: float,
     message: str | None,
+    engine: str,
+    spark: str | None,
 ) -> None:
     """Give main another schema, as one commit, or change nothing.
 
@@ -115,12 +119,14 @@ def apply(
     from omnigraph.cli.inputs import compile_file
     from omnigraph.cli.target import refuse_cluster_managed
 
+    refuse_master_without_spark(engine, spark)
     target = session.target(uri)
     refuse_cluster_managed(target.uri, "schema apply")
     wanted = compile_file(session, schema_file)
     target.announce("schema apply")
     if target.is_served:
         options = {"allow_drop": allow_drop, "rename_value": renamed_values, "wait": wait, "message": message}
+        options |= {"engine": None if engine == "auto" else engine, "spark": spark}
         _apply_on_server(session, target, wanted.source, allow_data_loss, options)
         return
     with target.open_for_writing() as graph, _progress(session) as line:
@@ -132,6 +138,8 @@ def apply(
             enum_values=_enum_values(renamed_values),
             wait=wait,
             message=message,
+            engine=engine,
+            spark=spark,
             progress=line,
         )
     _show_receipt(session, target.uri, "apply", receipt)
@@ -159,21 +167,34 @@ def _apply_on_server(
 @click.option("--at", "at", required=True, metavar="COMMIT", help="A commit, tag or time that still has it.")
 @click.option("--wait", type=float, default=0.0, metavar="SECONDS", help="Wait for another change, and for branches.")
 @click.option("--message", "-m", help="A note that is kept with the commit.")
+@engine_options
 @uri_option
 @json_option
 @click.pass_obj
-def restore(session: Session, entity: str, at: str, wait: float, message: str | None, uri: str | None) -> None:
+def restore(
+    session: Session,
+    entity: str,
+    at: str,
+    wait: float,
+    message: str | None,
+    engine: str,
+    spark: str | None,
+    uri: str | None,
+) -> None:
     """Bring back a type or property that was dropped, with its data.
 
     ENTITY is node:T, edge:E or node:T.p, as it was in an earlier commit. A property comes back nullable.
     """
     from omnigraph.cli.target import refuse_cluster_managed
 
+    refuse_master_without_spark(engine, spark)
     target = session.target(uri)
     refuse_cluster_managed(target.uri, "schema restore")
     target.announce("schema restore")
     with target.open_for_writing() as graph, _progress(session) as line:
-        receipt = graph.restore_schema(entity, at=at, wait=wait, message=message, progress=line)
+        receipt = graph.restore_schema(
+            entity, at=at, wait=wait, message=message, engine=engine, spark=spark, progress=line
+        )
     _show_receipt(session, target.uri, "restore", receipt)
 
 

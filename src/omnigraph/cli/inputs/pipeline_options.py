@@ -1,4 +1,4 @@
-"""Options that `load` and `export` share: the engine, its master, and options of a format."""
+"""Options that `load`, `export` and schema changes share: the engine, its master, and options of a format."""
 
 from __future__ import annotations
 

@@ -19,6 +19,7 @@ from omnigraph.model.errors import BadRequest
 from omnigraph.model.progress import ProgressListener
 from omnigraph.pipeline.load.progress import LocalReading
 from omnigraph.pipeline.load.sources import frame_source
+from omnigraph.pipeline.local_limit import local_limit
 from omnigraph.storage import AcceptedSchema, GraphStorage
 from omnigraph.storage.indexes import BuildTask, BuiltSegment, build_in_threads
 from omnigraph.write.commit import WriteBase
@@ -57,13 +58,7 @@ class LoadRun(Protocol):
 
 def local_max_bytes() -> int:
     """`OMNIGRAPH_LOCAL_LOAD_MAX` in bytes, or the default."""
-    text = os.environ.get(LOCAL_MAX_VARIABLE, "")
-    if not text:
-        return LOCAL_MAX_BYTES
-    try:
-        return int(text)
-    except ValueError as error:
-        raise BadRequest(f"{LOCAL_MAX_VARIABLE} must be a number of bytes, not '{text}'") from error
+    return local_limit(LOCAL_MAX_VARIABLE, LOCAL_MAX_BYTES)
 
 
 def choose(asked: Engine, spark: Any, items: ItemSource | None) -> Literal["local", "spark"]:
@@ -162,17 +157,11 @@ def staged_run(storage: GraphStorage, load: Load, staged: StagedSource) -> Itera
 
 def _session_of(load: Load) -> Any:
     """The session of a DataFrame, the one that was given, or ours; a new one is warm when it is returned."""
-    from omnigraph.pipeline.spark import session, warm_up
+    from omnigraph.pipeline.spark import warm_session
 
     frame = getattr(load.source, "frame", load.source)
     given = frame.sparkSession if hasattr(frame, "sparkSession") else load.spark
-    if given is not None and not isinstance(given, str):
-        return given
-    is_new = not _session_runs()
-    spark = session(given)
-    if is_new:
-        warm_up(spark, _import_kernels)
-    return spark
+    return warm_session(given, _import_kernels)
 
 
 def _plan(load: Load, source: LoadSource, load_id: str, started_ms: int) -> LoadPlan:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from omnigraph.pipeline.spark.run_kernel import attempt as attempt
     from omnigraph.pipeline.spark.run_kernel import collect as collect
     from omnigraph.pipeline.spark.run_kernel import run as run
-    from omnigraph.pipeline.spark.run_kernel import warm_up as warm_up
+    from omnigraph.pipeline.spark.run_kernel import warm_session as warm_session
     from omnigraph.pipeline.spark.spark_session import running_session as running_session
     from omnigraph.pipeline.spark.spark_session import session as session
     from omnigraph.pipeline.spark.spark_session import stop_session as stop_session
@@ -36,7 +36,7 @@ else:
                 "attempt",
                 "collect",
                 "run",
-                "warm_up",
+                "warm_session",
             ),
             "spark_session": (
                 "running_session",

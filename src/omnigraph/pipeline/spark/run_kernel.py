@@ -18,7 +18,7 @@ import pyarrow as pa
 from omnigraph.model.errors import Internal, OmniGraphError
 from omnigraph.model.identifiers import new_ulid
 from omnigraph.model.late_dataclass import dataclass
-from omnigraph.pipeline.spark.spark_session import log_tail
+from omnigraph.pipeline.spark.spark_session import log_tail, running_session, session
 from omnigraph.pipeline.spark.stage_progress import (
     POLL_S,
     Amount,
@@ -76,6 +76,17 @@ def _run_here(kernel: Callable[[Item], Result], items: Sequence[Item], stage: St
     return results
 
 
+def warm_session(given: SparkSession | str | None, import_kernels: Callable[[int], None]) -> SparkSession:
+    """The session that was given, or ours, on the master that was named; a new one is warm when it is returned."""
+    if given is not None and not isinstance(given, str):
+        return given
+    is_new = running_session() is None
+    spark = session(given)
+    if is_new:
+        warm_up(spark, import_kernels)
+    return spark
+
+
 def warm_up(spark: SparkSession, import_kernels: Callable[[int], None]) -> None:
     """Starts the Python workers of a new session and has them import what they will run: then comes work alone."""
     context = context_of(spark)
@@ -91,13 +102,7 @@ def collect(
     report.update(0, Amount())
     tasks = frame.mapInArrow(_Tasks(work, counted, driver_settings()), _RESULT)
     with report_polled_tasks(spark, group, report, counted):
-        try:
-            rows = _interruptible(spark, group, report, tasks.collect)
-        except Exception as error:
-            reason = reason_of(error)
-            raise SparkJobFailed(
-                f"the stage '{stage.name}' failed on Spark: {reason}", hint_for(reason) or log_tail() or None
-            ) from error
+        rows = _interruptible(spark, group, report, tasks.collect)
     results = []
     for row in sorted(rows, key=lambda row: row["number"]):
         result = pickle.loads(bytes(row["result"]))
@@ -165,7 +170,8 @@ class _Tasks:
 
 
 def _interruptible(spark: SparkSession, group: str, report: StageReport, action: Callable[[], Rows]) -> Rows:
-    """Runs an action beside the caller, who can be interrupted meanwhile: an interrupt ends the jobs of the group.
+    """Runs an action beside the caller, who can be interrupted meanwhile: an interrupt ends the jobs of the group, and
+    so does what the listener or the check of the stage raises.
 
     In the caller's own thread the interrupt could cut a message to the JVM short, and the connection would be unusable.
     """
@@ -184,13 +190,25 @@ def _interruptible(spark: SparkSession, group: str, report: StageReport, action:
     try:
         while worker.is_alive():  # a wait without a timeout would not notice an interrupt that another thread received
             worker.join(POLL_S)
+            report.check()
     except BaseException:
         _cancel(spark, group)
         worker.join(CANCEL_S_MAX)
         raise
     if failure:
-        raise failure[0]
+        raise _failed(report.stage, failure[0])
     return outcome[0]
+
+
+def _failed(stage: Stage, error: BaseException) -> BaseException:
+    if not isinstance(error, Exception):
+        return error
+    reason = reason_of(error)
+    failed = SparkJobFailed(
+        f"the stage '{stage.name}' failed on Spark: {reason}", hint_for(reason) or log_tail() or None
+    )
+    failed.__cause__ = error
+    return failed
 
 
 @contextmanager

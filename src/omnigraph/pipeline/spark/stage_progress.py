@@ -44,6 +44,8 @@ class Stage:
     """How much work the result of a task stands for. Runs in the task, so it lives in an importable module."""
     rows_total: int | None = None
     bytes_total: int | None = None
+    check: Callable[[], None] | None = None
+    """Asked again and again while tasks run, by the caller's thread. What it raises ends the stage."""
 
 
 @dataclass(slots=True)
@@ -54,6 +56,8 @@ class StageReport:
     tasks_total: int = 1
     tasks: int = 0
     begun: float = field(default_factory=time.monotonic)
+    failure: BaseException | None = None
+    """What the listener raised in another thread than the caller's."""
 
     def update(self, tasks: int, amount: Amount, tasks_total: int = 0) -> None:
         if self.stage.listener is None:
@@ -72,6 +76,21 @@ class StageReport:
                 seconds=time.monotonic() - self.begun,
             )
         )
+
+    def update_beside(self, tasks: int, amount: Amount, tasks_total: int = 0) -> None:
+        """As `update`, in another thread than the caller's: what the listener raises ends the stage by `check`."""
+        if self.failure is None:
+            try:
+                self.update(tasks, amount, tasks_total)
+            except BaseException as error:  # noqa: BLE001 - it is raised again where the caller waits
+                self.failure = error
+
+    def check(self) -> None:
+        """Called by the caller's thread while it waits. Raises what is to end the stage."""
+        if self.failure is not None:
+            raise self.failure
+        if self.stage.check is not None:
+            self.stage.check()
 
     def finish(self, results: Sequence[Any]) -> None:
         """All tasks are done: the amounts of their results are exact, however little was reported before."""
@@ -135,7 +154,7 @@ def report_polled_tasks(spark: SparkSession, group: str, report: StageReport, co
     def look() -> None:
         while not ended.wait(POLL_S):
             done, total = _tasks(tracker, group)
-            report.update(done, Amount() if counted is None else counted.sum.value, total)
+            report.update_beside(done, Amount() if counted is None else counted.sum.value, total)
 
     watcher = threading.Thread(target=look, name="omnigraph-progress", daemon=True)
     watcher.start()
@@ -166,7 +185,7 @@ def report_connect_tasks(spark: SparkSession, report: StageReport) -> Iterator[N
         if threading.get_ident() == here:
             known = list(stages or ())
             done, total = sum(each.num_completed_tasks for each in known), sum(each.num_tasks for each in known)
-            report.update(done, Amount(), total)
+            report.update_beside(done, Amount(), total)
 
     handler: Any = on_progress  # Spark types it as a class of Connect's, and calls it as a function
     spark.registerProgressHandler(handler)

@@ -43,15 +43,11 @@ def traces_from(environ: Mapping[str, str]) -> Traces | None:
 
 def _provider() -> TracerProvider:
     """Spans wait in a queue of OpenTelemetry's, which is bounded: an absent collector costs spans, not memory."""
-    try:
-        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-        from opentelemetry.sdk.resources import SERVICE_NAME, Resource
-        from opentelemetry.sdk.trace import TracerProvider
-        from opentelemetry.sdk.trace.export import BatchSpanProcessor
-    except ImportError:
-        raise BadRequest(
-            f"{ENDPOINTS[0]} is set, and the OpenTelemetry SDK is not installed", "pip install 'omnigraph[otel]'"
-        ) from None
+    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+    from opentelemetry.sdk.resources import SERVICE_NAME, Resource
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import BatchSpanProcessor
+
     resource = Resource.create()
     if str(resource.attributes.get(SERVICE_NAME, "")).startswith("unknown_service"):
         resource = resource.merge(Resource({SERVICE_NAME: SERVICE}))

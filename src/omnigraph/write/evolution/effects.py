@@ -122,7 +122,8 @@ def remove_area(area: StagingArea) -> None:
 
 
 def _writes_rows(evolution: TableEvolution, past: Pins) -> bool:
-    return evolution.effect in ("columns", "rewrite", "copy") or evolution.key in past
+    is_restored = evolution.effect == "create" and evolution.key in past
+    return is_restored or evolution.effect in ("columns", "rewrite", "copy")
 
 
 def _written(
