@@ -91,7 +91,7 @@ def _create(
         held.check()
         if is_past:
             require_kept(storage, base.state.pins())
-        storage.lineages.create(MANIFEST, name, None if source == MAIN else source, base.version)
+        storage.lineages.create(MANIFEST, name, None if source == MAIN else source, base.version, held.check)
         reach(Point.BRANCH_CREATED)
         if is_past:
             try:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -74,11 +74,17 @@ class Lineages:
     def _remove_husks(self, location: str) -> bool:
         return sum(self.remove_husk(location, name) for name in self.names(location)) > 0
 
-    def create(self, location: str, name: str, source: str | None, version: int) -> None:
-        """Cuts lineage `name` from a version of `source`. No data is copied. The name was checked by the caller."""
+    def create(
+        self, location: str, name: str, source: str | None, version: int, fence: Callable[[], None] = lambda: None
+    ) -> None:
+        """Cuts lineage `name` from a version of `source`. No data is copied. The name was checked by the caller.
+
+        `fence` raises when the caller has lost its leases. It is asked before what looks like a leftover is removed:
+        by then that may be the lineage of whoever came after.
+        """
         if self.exists(location, name) and not self.remove_husk(location, name):
             raise BranchExists(name, name)
-        self._reclaim(location, name)
+        self._reclaim(location, name, fence)
         try:
             with translated(self._root.join(location)), self._without_stray_folder(location):
                 base = self._handles.open_for_change(location)
@@ -134,10 +140,11 @@ class Lineages:
                 with suppress(OSError):
                     os.rmdir(folder)  # only if it is empty
 
-    def _reclaim(self, location: str, name: str) -> None:
+    def _reclaim(self, location: str, name: str, fence: Callable[[], None] = lambda: None) -> None:
         """Removes a tree without a ref, whose writer died; what lies below it under a longer name stays."""
         tree = layout.branch_tree(location, name)
         if self._objects.has_any(tree):  # else there is no need to list the lineages, of which there may be thousands
+            fence()
             below = [other.removeprefix(f"{name}/") for other in self.names(location) if other.startswith(f"{name}/")]
             if below:
                 for part in layout.LINEAGE_FOLDERS - {other.partition("/")[0] for other in below}:

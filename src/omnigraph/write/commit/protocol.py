@@ -61,7 +61,8 @@ def commit(
         _require_unchanged(storage, base, request)
         for change in moving:
             if not owns(pins[change.key], base.branch):
-                staged |= _stage_all(storage, [change], {change.key: fork(storage, base, pins[change.key])})
+                own_pin = fork(storage, base, pins[change.key], lease.check)
+                staged |= _stage_all(storage, [change], {change.key: own_pin})
         return commit_effects(storage, base, request, prepared, list(staged.values()), lease)
 
 

@@ -108,7 +108,7 @@ def locked(storage: GraphStorage, main: LoadedManifest, operation_id: str, lease
         "started_at": time.time_ns() // 1000,
     }
     storage.objects.write(LOCK_NOTE, json.dumps(note).encode())
-    storage.lineages.create(MANIFEST, SCHEMA_APPLY_LOCK, None, main.version)
+    storage.lineages.create(MANIFEST, SCHEMA_APPLY_LOCK, None, main.version, lease.check)
     try:
         reach(Point.SCHEMA_LOCKED)
         yield

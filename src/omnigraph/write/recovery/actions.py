@@ -118,11 +118,11 @@ def roll_back(storage: GraphStorage, situation: Situation, fence: Fence) -> Reso
     sidecar = situation.sidecar
     moved = [one for one in situation.seen if one.moved]
     if not moved:
-        return drop(storage, situation)
+        return drop(storage, situation, fence)
     if sidecar.is_schema_apply:
         recovery_schema.discard_staged(storage.objects)
     restored = [_restored(storage, one, fence) for one in moved]
-    _remove_untouched_forks(storage, situation)
+    _remove_untouched_forks(storage, situation, fence)
     reach(Point.TABLES_RESTORED)
     outcomes = tuple(TableOutcome(one.pin.table_key, _first_seen_head(one), one.manifest) for one in moved)
     mark = RecoveryMark("RolledBack", outcomes)
@@ -150,7 +150,7 @@ def _first_seen_head(one: Observed) -> int:
     return next((above.version - 1 for above in one.above if above.restores is not None), one.head)
 
 
-def _remove_untouched_forks(storage: GraphStorage, situation: Situation) -> None:
+def _remove_untouched_forks(storage: GraphStorage, situation: Situation, fence: Fence) -> None:
     """A fork that this write cut and never wrote to is removed, unless somebody else could be reading it."""
     untouched = [one for one in situation.seen if one.pin.table_branch is not None and not one.moved]
     if not untouched:
@@ -160,6 +160,7 @@ def _remove_untouched_forks(storage: GraphStorage, situation: Situation) -> None
         lineage = one.pin.table_branch
         if lineage is None or (one.pin.table_key, lineage) in used:
             continue
+        fence()  # whoever holds the lease by now may have cut a fork of this name
         try:
             storage.lineages.delete(one.location, lineage)
         except BranchHasDependants as error:
@@ -202,11 +203,12 @@ def _reached(pin: SidecarPin) -> int:
     return pin.post_commit_pin if pin.confirmed_version is None else pin.confirmed_version
 
 
-def drop(storage: GraphStorage, situation: Situation) -> Resolution:
+def drop(storage: GraphStorage, situation: Situation, fence: Fence) -> Resolution:
     """The write had no effect: there is nothing to tell anyone but that its file is gone."""
     sidecar = situation.sidecar
-    _remove_untouched_forks(storage, situation)
+    _remove_untouched_forks(storage, situation, fence)
     if sidecar.is_schema_apply:
+        fence()
         recovery_schema.discard_staged(storage.objects)
         recovery_schema.release_lock(storage)
     delete_sidecar(storage.objects, sidecar.operation_id)

@@ -110,7 +110,7 @@ def _resolve(storage: GraphStorage, sidecar: Sidecar, fence: Fence, forward: boo
         case Decision.FINISH:
             return finish(storage, situation, fence)
         case Decision.DROP:
-            return drop(storage, situation)
+            return drop(storage, situation, fence)
         case Decision.ROLL_FORWARD if forward:
             return roll_forward(storage, situation, fence)
         case Decision.ROLL_FORWARD | Decision.ROLL_BACK:
