@@ -40,6 +40,18 @@ def test_a_write_that_arrives_after_its_lease_was_taken_over_harms_nobody(store_
     assert_none(each(store_bench, OPERATIONS["insert"], STORE_WAYS["held"], _is_decisive))
 
 
+def test_a_writer_that_was_held_up_while_it_looked_for_leftovers_removes_no_fork_of_another(
+    store_bench: StoreBench,
+) -> None:
+    """The first write of a branch looks whether an earlier one left files. When it sees some, they may be those of
+    whoever took the branch over meanwhile."""
+
+    def looks(call: Call) -> bool:
+        return call.name == "GET" and "/edges/" in call.path and call.path.endswith("/tree/draft/")
+
+    assert_none(each(store_bench, OPERATIONS["first_on_branch"], STORE_WAYS["held"], looks))
+
+
 @pytest.mark.parametrize("name", TRIED)
 def test_every_operation_is_whole_or_absent_whatever_request_fails(store_bench: StoreBench, name: str) -> None:
     assert_none(sample(store_bench, OPERATIONS[name], ROTATING, PLACES_EACH, TRIED.index(name)))
