@@ -32,6 +32,7 @@ SCHEMA = "node Person { name: String @key  age: I32? }\nedge Knows: Person -> Pe
 LOOKUP = "query q($n: String) { match { $p: Person { name: $n } } return { $p.age } }"
 HOP = "query q($n: String) { match { $p: Person { name: $n }  $p knows $f } return { $f.name } }"
 INSERT = "query q($n: String) { insert Person { name: $n } }"
+TURNS = ("process", "http", "http", "process")
 PARTS = ("latency", "writers", "mixed", "idle", "load")
 BARE = """
 import sys, msgspec
@@ -227,14 +228,15 @@ def _timed(send: Callable[..., object], people: int, count: int, tag: str) -> di
 
 def writers(uri: str, people: int, scale: Scale) -> None:
     """Commits per second of several writing clients, in process and over HTTP, there and back: the table grows."""
-    seconds = 3.0 if scale.quick else 10.0
+    seconds, turns = (1.5, TURNS) if scale.quick else (5.0, TURNS * 3)
     print("| writing clients | in process, commits/s | over HTTP, commits/s | ratio |")
     print("|---:|---:|---:|---:|")
     graph = Graph.open(uri)
     with running(ours(uri)) as (_, port):
         for count in (1, 8, 16):
+            graph.optimize()
             rates: dict[str, list[float]] = {"process": [], "http": []}
-            for side in ("process", "http", "http", "process"):
+            for side in turns:
                 writer = (lambda name: graph.mutate(INSERT, {"n": name})) if side == "process" else None
                 rates[side].append(_rate(count, seconds, lambda _, given=writer: given or _sender(port)))
             graph_rate, http_rate = (statistics.mean(rates[side]) for side in ("process", "http"))
