@@ -1,7 +1,8 @@
 """Schema changes on tables of two sizes: adding a nullable column, renaming one, filling one, widening one.
 
 What writes no row must cost the same on both and write no data file; what fills a column must show progress, and its
-memory must not grow with the table. Run: python -m bench.evolution [--quick] [--rows N] [--small N]
+memory must not grow with the table. With `--engine spark` rows are written on Spark, in a session that runs already.
+Run: python -m bench.evolution [--quick] [--rows N] [--small N] [--engine local|spark]
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import pyarrow as pa
 from bench.people import commit
 from omnigraph.graph import Graph
 from omnigraph.model.progress import Progress
+from omnigraph.pipeline.evolution import Engine
 from omnigraph.storage.tables import StagedEffect, Table, stage_append
 
 BASE = "node Person {{ name: String @key  age: I32?{more} }}\nedge Knows: Person -> Person\n"
@@ -29,15 +31,17 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="a hundredth of the rows")
     parser.add_argument("--rows", type=int)
     parser.add_argument("--small", type=int, default=10)
+    parser.add_argument("--engine", choices=("local", "spark"), default="local")
     given = parser.parse_args()
     rows = given.rows or (100_000 if given.quick else 10_000_000)
     print("| rows | change | s | data files written | MB above the start | progress |")
     print("|---|---|---|---|---|---|")
     with tempfile.TemporaryDirectory() as folder:
-        make_graph(Path(folder), 1).apply_schema(BASE.format(more="  warm: I32 @default(1)"))  # imports, once
+        warm = BASE.format(more="  warm: I32 @default(1)")
+        make_graph(Path(folder), 1).apply_schema(warm, engine=given.engine)  # imports and the session, once
     for count in (given.small, rows):
         with tempfile.TemporaryDirectory() as folder:
-            report(make_graph(Path(folder), count), count)
+            report(make_graph(Path(folder), count), count, given.engine)
 
 
 def make_graph(folder: Path, rows: int) -> Graph:
@@ -54,7 +58,7 @@ def make_graph(folder: Path, rows: int) -> Graph:
     return Graph.open(graph.uri)
 
 
-def report(graph: Graph, rows: int) -> None:
+def report(graph: Graph, rows: int, engine: Engine) -> None:
     texts = {
         "add a nullable property": BASE.format(more="  email: String?"),
         "rename it": BASE.format(more='  mail: String? @rename_from("email")'),
@@ -69,7 +73,9 @@ def report(graph: Graph, rows: int) -> None:
     for change, text in texts.items():
         heard: list[Progress] = []
         before = data_files(graph)
-        seconds, above = measured(lambda text=text, heard=heard: graph.apply_schema(text, progress=heard.append))
+        seconds, above = measured(
+            lambda text=text, heard=heard: graph.apply_schema(text, progress=heard.append, engine=engine)
+        )
         written = len(data_files(graph) - before)
         calls = sum(1 for each in heard if each.rows)
         print(f"| {rows:,} | {change} | {seconds:.3f} | {written} | {above:.0f} | {calls} |", flush=True)

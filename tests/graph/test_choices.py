@@ -19,6 +19,7 @@ CALLS: dict[str, Callable[[Any], object]] = {
     "append": lambda graph: graph.load([LINE], mode="appnd"),
     "skip": lambda graph: graph.load([LINE], mode="append", on_error="skp"),
     "local": lambda graph: graph.load([LINE], mode="append", engine="locl"),
+    "spark": lambda graph: graph.apply_schema(SCHEMA, engine="sprk"),
     "endpoints": lambda graph: graph.load([LINE], mode="merge", match_edges="endpoint"),
     "indexed": lambda graph: graph.query(ALL, mode="indxed"),
     "full": lambda graph: Graph.open(graph.uri, durability="ful"),  # type: ignore[arg-type]

@@ -19,7 +19,8 @@ class Progress:
     """
 
     stage: str
-    """The stages of a load are `decode`, `check`, `write`, `commit` and `index`; an export has one, `export`."""
+    """The stages of a load are `decode`, `check`, `write`, `commit` and `index`; an export has one, `export`;
+    a schema change has `check` and `write`."""
     tasks: int = 0
     tasks_total: int = 1
     rows: int = 0

@@ -1,1 +1,1 @@
-"""The data pipeline: loads and exports, in this process or on Spark."""
+"""The data pipeline: loads, exports and rewritten tables, in this process or on Spark."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -15,6 +15,8 @@ from omnigraph.cli.session import Session, Target
 if TYPE_CHECKING:
     from omnigraph.cli.progress import ProgressLine
     from omnigraph.write.evolution import SchemaReceipt
+
+Engine = Literal["auto", "local", "spark"]
 
 
 @click.group("schema", cls=OmniGroup)
@@ -109,7 +111,7 @@ def apply(
     renamed_values: tuple[str, ...],
     wait: float,
     message: str | None,
-    engine: str,
+    engine: Engine,
     spark: str | None,
 ) -> None:
     """Give main another schema, as one commit, or change nothing.
@@ -177,7 +179,7 @@ def restore(
     at: str,
     wait: float,
     message: str | None,
-    engine: str,
+    engine: Engine,
     spark: str | None,
     uri: str | None,
 ) -> None:

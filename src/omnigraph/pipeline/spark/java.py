@@ -23,8 +23,7 @@ class JavaMissing(Unreachable):
     """Spark needs a Java runtime, and none of a suitable version was found."""
 
     _hint = (
-        "install a Java runtime of version 17 or newer and set JAVA_HOME, or load with engine='local', "
-        "which needs no Java"
+        "install a Java runtime of version 17 or newer and set JAVA_HOME, or use engine='local', which needs no Java"
     )
 
 

@@ -66,19 +66,16 @@ def row_tasks(
     files: StagingFiles, table: Table, change: TableEvolution, writes: Writes, past: PastTable | None = None
 ) -> list[RowTask]:
     """The tasks of one table. They have every fragment once, in the order of its rows."""
-    rows = {state.number: state.rows for state in fragment_states(table)}
-    return [
-        RowTask(
-            files=files,
-            pin=table.pin,
-            fragments=group,
-            rows=sum(rows[number] for number in group),
-            change=change,
-            writes=writes,
-            past=past,
-        )
-        for group in scan_groups(table, rows=FRAGMENT_ROWS)
-    ]
+    held = {state.number: state.rows for state in fragment_states(table)}
+    tasks = []
+    for group in scan_groups(table, rows=FRAGMENT_ROWS):
+        rows = sum(held[number] for number in group)
+        if rows or writes == "columns":  # a fragment whose rows are all deleted still has columns
+            task = RowTask(
+                files=files, pin=table.pin, fragments=group, rows=rows, change=change, writes=writes, past=past
+            )
+            tasks.append(task)
+    return tasks
 
 
 def write_piece(task: RowTask, tell: Tell = lambda _: None) -> list[WrittenFragment]:

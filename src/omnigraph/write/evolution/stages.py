@@ -13,13 +13,13 @@ LOOK_EVERY_S = 2.0
 """How often a change that runs looks whether the graph is still its own: on S3 a look is a request."""
 
 
-def now_and_then(look: Callable[[], None], every_s: float = LOOK_EVERY_S) -> Callable[[], None]:
-    """Looks at most so often, however often it is called."""
+def now_and_then(look: Callable[[], None]) -> Callable[[], None]:
+    """Looks at most that often, however often it is called."""
     looked = time.monotonic()
 
     def look_again() -> None:
         nonlocal looked
-        if time.monotonic() - looked >= every_s:
+        if time.monotonic() - looked >= LOOK_EVERY_S:
             looked = time.monotonic()
             look()
 
