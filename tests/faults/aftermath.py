@@ -94,13 +94,16 @@ class Aftermath:
 
     def _check_meanwhile(self, content: Content) -> None:
         told = self._case.meanwhile
-        if told is not None and "error" not in told:
+        if told is not None and "error" not in told and not self._case.operation.replaces:
             self._check_mark(content, "MarkMeanwhile", told["content"])
 
     def _check_commit(self, commits: dict[str, list[str]]) -> None:
         commit = None if self._performed is None else self._performed.get("commit")
         if commit is not None and not any(commit in ids for ids in commits.values()):
             self.findings.append(f"the acknowledged commit {commit} is not there")
+        for branch, other in (self._case.meanwhile or {}).get("commits", {}).items():
+            if other not in commits.get(branch, ()):
+                self.findings.append(f"the commit {other} that another made on {branch} meanwhile is not there")
 
     def _check_mark(self, content: Content, name: str, written: Content) -> None:
         wanted = {branch: 2 for branch in written if branch in content}

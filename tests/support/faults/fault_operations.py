@@ -68,6 +68,8 @@ class Operation:
     """A state in between that a death may leave, and an error if it says so; the same again leads from there on."""
     hidden: bool = False
     """True when what it brings about is not seen in the entities: where it failed it is done once more, then judged."""
+    replaces: bool = False
+    """True when it takes the place of all rows: those of a write that came before it are gone, and its commit stays."""
     otherwise: Perform | None = None
     """How somebody else does it after it failed, where that is not the same."""
 
@@ -294,7 +296,7 @@ OPERATIONS = {
         Operation("second_on_branch", _mutation(_SEVERAL, BRANCH), prepare=_written_branch),
         Operation("queue", _queue, several=True),
         Operation("load", _load()),
-        Operation("load_overwrite", _load(mode="overwrite")),
+        Operation("load_overwrite", _load(mode="overwrite"), replaces=True),
         Operation("load_new_branch", _load(branch=NEW_BRANCH, base="main"), halfway=_branch_alone),
         Operation("create_branch", _create),
         Operation("delete_branch", _delete, prepare=_written_branch),
@@ -425,9 +427,8 @@ class Checker:
     def _written(self, name: str, uri: str) -> dict[str, Any]:
         graph = self._opened(uri)
         begun = time.monotonic()
-        for branch in graph.branches():
-            graph.mutate(MARK, n=name, branch=branch)
-        return {"content": content(graph), "seconds": time.monotonic() - begun}
+        commits = {branch: graph.mutate(MARK, n=name, branch=branch).commit_id for branch in graph.branches()}
+        return {"content": content(graph), "commits": commits, "seconds": time.monotonic() - begun}
 
     def _opened(self, uri: str) -> Graph:
         if self._graph is None or self._graph.uri != uri:
