@@ -20,7 +20,7 @@ from omnigraph.model.errors import BadRequest
 from omnigraph.storage.tables import Hashes, text_hashes
 
 PART_BYTES_VARIABLE = "OMNIGRAPH_KEY_PART_BYTES"
-PART_BYTES = 512 * 1024 * 1024
+PART_BYTES = 64 * 1024 * 1024
 """Key text that is compared at a time. Comparing it takes five to six times as much memory."""
 SLICE_ROWS = 65_536
 """Rows at a time where rows are hashed, gathered or filled."""
