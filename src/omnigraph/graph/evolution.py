@@ -80,8 +80,8 @@ class Evolution(Handle):
         ['change_property_type', 'update_property_metadata']
 
         Raises CompileError, SchemaChangeUnsupported with every step that cannot be done, SchemaRowsRefused with the
-        rows that break the new schema, SchemaBlockedByBranches, SchemaBlockedByTags, SchemaApplyInProgress and
-        OpenedReadOnly; on Spark JavaMissing and SparkJobFailed.
+        rows that break the new schema, SchemaBlockedByBranches, SchemaBlockedByTags, SchemaApplyInProgress,
+        OpenedReadOnly, and on Spark JavaMissing, SparkMasterUnusable, SparkUnreachable and SparkJobFailed.
         """
         from omnigraph.write.evolution import Consent, SchemaChange, apply_schema
 
