@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from omnigraph.storage.bulk import WrittenFragment
 
 LOCAL_MAX_VARIABLE = "OMNIGRAPH_LOCAL_REWRITE_MAX"
-LOCAL_MAX_BYTES = 4 * 1024**3
-"""Changes that write more run on Spark unless the caller says otherwise."""
+LOCAL_MAX_BYTES = 16 * 1024**3
+"""Changes that write more run on Spark unless the caller says otherwise: one process would take minutes. On a single
+machine Spark is not faster, and the limit is far beyond what most graphs have."""
 
 Engine: TypeAlias = Literal["auto", "local", "spark"]
 
