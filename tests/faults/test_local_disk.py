@@ -36,6 +36,17 @@ def test_a_process_that_dies_at_a_call_leaves_all_or_nothing(local_bench: LocalB
     assert_none(sample(local_bench, OPERATIONS[name], deaths, 2, len(name)))
 
 
+def test_a_schema_change_whose_copied_rows_were_not_written_whole_is_not_acknowledged(local_bench: LocalBench) -> None:
+    """Lance does not notice every write that a full disk refuses."""
+    copies = each(
+        local_bench,
+        OPERATIONS["apply_schema"],
+        LOCAL_WAYS["full"],
+        lambda call: call.name == "write" and "__staging/" in call.path,
+    )
+    assert_none(copies)
+
+
 @pytest.mark.parametrize("way", ["power-cut", "power-cut-some"])
 def test_a_power_cut_in_the_middle_of_an_insert_needs_no_person(local_bench: LocalBench, way: str) -> None:
     """What was not synced is gone, files and names: the graph is read, opened and written as if nothing had been."""

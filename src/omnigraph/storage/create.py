@@ -34,6 +34,7 @@ from omnigraph.storage.lance import (
     Fault,
     LanceDataset,
     classify,
+    require_whole,
     sync_version,
     translate,
     translated,
@@ -208,6 +209,8 @@ def create_exclusive(storage: GraphStorage, location: str, rows: pa.Table) -> Da
             data_storage_version=DATA_STORAGE_VERSION,
             storage_options=options,
         )
+        if storage.root.is_local:
+            require_whole(uri, transaction.operation)
         dataset = LanceDataset.commit(
             uri, transaction, max_retries=0, enable_stable_row_ids=True, storage_options=options
         )

@@ -22,7 +22,9 @@ from omnigraph.storage.lance import (
     LanceDataset,
     LanceOperation,
     Transaction,
-    sync_version,
+    require_whole,
+    sync_operation,
+    sync_version_file,
     translated,
 )
 from omnigraph.storage.manifest import TableVersion
@@ -72,9 +74,14 @@ def _replace(storage: GraphStorage, location: str, schema: pa.Schema, fragments:
     with translated(uri):
         before = storage.handles.open_for_change(location)
         transaction = Transaction(int(before.version), LanceOperation.Overwrite(schema, fragments))
+        is_durable = storage.root.is_local and storage.durability == "full"
+        if storage.root.is_local:
+            require_whole(uri, transaction.operation)
+        if is_durable:
+            sync_operation(uri, transaction.operation)
         after = LanceDataset.commit(
             before, made_for(transaction, commit_id), max_retries=0, storage_options=storage.root.lance_options
         )
-        if storage.root.is_local and storage.durability == "full":
-            sync_version(before, after)
+        if is_durable:
+            sync_version_file(after)
     return int(after.version)

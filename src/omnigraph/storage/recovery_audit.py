@@ -21,6 +21,7 @@ from omnigraph.storage.lance import (
     Fault,
     LanceDataset,
     classify,
+    require_whole,
     sync_version,
     translate,
     translated,
@@ -93,6 +94,8 @@ def append_record(storage: GraphStorage, record: RecoveryRecord) -> None:
                 data_storage_version=DATA_STORAGE_VERSION,
                 storage_options=options,
             )
+            if storage.root.is_local:
+                require_whole(uri, transaction.operation)
             after = LanceDataset.commit(
                 uri if before is None else before, transaction, enable_stable_row_ids=True, storage_options=options
             )
