@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from typing import Any
 
@@ -70,9 +71,20 @@ class Aftermath:
         name, _, path = case.hit.partition(" ")
         if case.fault.way not in FAILING or name not in SYNCS or path.startswith(NOT_PART_OF_A_COMMIT):
             return False
+        if case.fault.nth > self._intent_gone():
+            return False  # what comes after it is tidying up
         full = os.path.join(case.uri, path)
         again = any(call.name in SYNCS and call.path == path for call in case.calls[case.fault.nth :])
         return not (os.path.isdir(full) and again) if os.path.exists(full) else False
+
+    def _intent_gone(self) -> float:
+        """The number of the call that removed the intent of the write; beyond all where there is none."""
+        gone = [
+            number
+            for number, call in enumerate(self._case.calls, 1)
+            if call.name in ("unlink", "unlinkat") and call.path.startswith("__recovery/")
+        ]
+        return gone[-1] if gone else math.inf
 
     def _judge(self, content: Content, who: str, *, may_wait: bool) -> None:
         case = self._case
