@@ -52,6 +52,16 @@ def test_a_writer_that_was_held_up_while_it_looked_for_leftovers_removes_no_fork
     assert_none(each(store_bench, OPERATIONS["first_on_branch"], STORE_WAYS["held"], looks))
 
 
+def test_a_repair_takes_a_store_that_does_not_answer_for_no_damage(store_bench: StoreBench) -> None:
+    """It says that the store did not answer; it does not report a table as beyond repair and leave it."""
+    assert_none(each(store_bench, OPERATIONS["repair"], STORE_WAYS["closed-often"], _looks_at_a_version))
+
+
+def _looks_at_a_version(call: Call) -> bool:
+    """The version that the graph shows, where those above it are told from."""
+    return call.name == "HEAD" and call.path.startswith("nodes/") and call.path.endswith(f"{2**64 - 1 - 5}.manifest")
+
+
 @pytest.mark.parametrize("name", TRIED)
 def test_every_operation_is_whole_or_absent_whatever_request_fails(store_bench: StoreBench, name: str) -> None:
     assert_none(sample(store_bench, OPERATIONS[name], ROTATING, PLACES_EACH, TRIED.index(name)))

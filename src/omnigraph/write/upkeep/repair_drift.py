@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from typing import Literal
 
-from omnigraph.model.errors import BadRequest, Corrupt, OmniGraphError, RecoveryRequired, SchemaApplyInProgress
+from omnigraph.model.errors import BadRequest, Corrupt, Internal, RecoveryRequired, SchemaApplyInProgress
 from omnigraph.model.identifiers import MAIN, SCHEMA_APPLY_LOCK
 from omnigraph.model.late_dataclass import dataclass
 from omnigraph.storage import (
@@ -154,9 +154,10 @@ def _look(storage: GraphStorage, loaded: LoadedManifest, pin: TablePin, confirm:
 
 
 def _operations(storage: GraphStorage, pin: TablePin, head: int) -> tuple[tuple[str, ...], str | None]:
+    """What made the versions above the pin. What is damaged cannot tell; a store that does not answer is no damage."""
     try:
         above = lineage_versions(storage, pin.location, pin.lineage, pin.version + 1, head)
-    except OmniGraphError as error:
+    except Internal as error:
         return (UNKNOWN,), error.sentence()
     return tuple(each.operation if each.is_readable else UNKNOWN for each in above), None
 
