@@ -100,6 +100,7 @@ def test_violations_of_several_files_name_their_file(omnigraph: Any, shelf: Path
 
 USAGE = [
     ("load --data seed.jsonl --mode append --spark local[2] --engine local lib.omni", "--spark needs --engine"),
+    ("schema apply --schema library.pg --spark local[2] --engine local lib.omni", "--spark needs --engine"),
     ("load --data seed.jsonl --mode append --option x lib.omni", "--option takes name=value"),
     ("load --data - --data seed.jsonl --mode append lib.omni", "--data - cannot be combined"),
     ("load --data - --format csv --mode append lib.omni", "stdin must be JSON lines"),
