@@ -72,8 +72,8 @@ class Evolution(Handle):
         names what values that an enum loses become: `{"node:Task.state": {"open": "todo"}}`. `wait` is how many seconds
         to wait for another schema change, and for branches in the way. `engine` says where rows are written: in this
         process (`local`), on Spark, with `spark` as the session or master, or, by default, on Spark when `spark` is
-        given or more than `OMNIGRAPH_LOCAL_REWRITE_MAX` bytes (16 GB) are to be written. `progress` is called while rows
-        are read or written; what it raises ends the change.
+        given or more than `OMNIGRAPH_LOCAL_REWRITE_MAX` bytes (16 GB) are to be written. `progress` is called while
+        rows are read or written; what it raises ends the change.
 
         >>> receipt = graph.apply_schema(graph.schema_source.replace("age: I32?", "age: I64  @default(0)"))
         >>> [step.kind for step in receipt.plan.steps]
