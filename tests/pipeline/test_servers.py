@@ -16,6 +16,7 @@ from omnigraph.graph import Graph
 from support.loads.both_engines import exported
 from support.loads.leftovers import nothing_is_left
 from support.servers.spark_servers import connect_server, standalone_master
+from support.size import sized
 
 pytestmark = pytest.mark.timeout(600)
 SCHEMA = "node P { k: String @key  n: I32? }\nedge K: P -> P { w: I32? }"
@@ -69,7 +70,7 @@ def program(module: str, *arguments: str) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("server", ["connect", "standalone"])
+@pytest.mark.parametrize("server", ["connect", "standalone"][: sized(1, 2)])  # test_cluster has a master too
 def test_the_command_line_loads_through_a_server_what_it_loads_here(
     server: str, request: pytest.FixtureRequest, tmp_path: Path, folder: Path, here: list[Any]
 ) -> None:

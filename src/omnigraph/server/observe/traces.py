@@ -21,7 +21,7 @@ Answer = TypeVar("Answer")
 SERVICE = "omnigraph-server"
 ENDPOINTS = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
 PROTOCOLS = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
-FLUSH_MS = 5_000
+FLUSH_MS = 2_000
 """How long the end of the process waits for a collector; spans that it did not take by then are lost."""
 
 
