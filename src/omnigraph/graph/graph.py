@@ -461,10 +461,10 @@ class Graph(Merging, ChangeFeed, Maintenance, Blobs, Moving, Evolution):
         try:
             schema = self._accepted
         except SchemaContractMissing:
-            from omnigraph.storage.copying import is_unfinished_clone
+            from omnigraph.storage.copying import UNFINISHED_CLONE, is_unfinished_clone
 
             if is_unfinished_clone(self._storage):
-                raise GraphNotFound(self.uri, "a clone to it did not finish; it can be run again") from None
+                raise GraphNotFound(self.uri, UNFINISHED_CLONE) from None
             raise
         for text in schema.warnings:
             warnings.warn(f"{self.uri}: {text}", stacklevel=3)

@@ -16,6 +16,8 @@ INIT_CLAIM = "__init_claim.json"
 HISTORY = "__history"
 CLONE_MARK = "__clone.json"
 CLONE_LOCK = "__clone.lock"
+UNFINISHED_CLONE = "a clone to it did not finish; it can be run again"
+"""Why there is no graph where the mark of a clone is."""
 
 SCHEMA_SOURCE = "_schema.pg"
 SCHEMA_IR = "_schema.ir.json"

@@ -78,6 +78,13 @@ def test_a_listing_has_the_direct_objects_of_a_folder_sorted(store: ObjectStore)
     assert store.list_names("nothing") == []
 
 
+def test_a_place_whose_objects_are_all_gone_lists_nothing(store: ObjectStore) -> None:
+    """Some stores keep a folder without a name there."""
+    store.write("only", b"1")
+    store.delete("only")
+    assert store.list_names("") == []
+
+
 def test_delete_tree_removes_everything_below_and_nothing_beside(store: ObjectStore) -> None:
     for name in ("t/a", "t/b/c", "tt/d"):
         store.write(name, b"")

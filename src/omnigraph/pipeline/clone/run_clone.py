@@ -9,7 +9,14 @@ from typing import cast
 
 from omnigraph.history import Snapshot, current_snapshot, schema_of
 from omnigraph.language.schema import CompiledSchema
-from omnigraph.model.errors import BadRequest, BranchNotFound, Json, RecoveryRequired
+from omnigraph.model.errors import (
+    BadRequest,
+    BranchNotFound,
+    InitializationIndeterminate,
+    Json,
+    OmniGraphError,
+    RecoveryRequired,
+)
 from omnigraph.model.identifiers import MAIN
 from omnigraph.model.late_dataclass import dataclass
 from omnigraph.model.progress import ProgressListener
@@ -127,7 +134,10 @@ def clone(source: GraphStorage, live: AcceptedSchema, request: Clone) -> CloneRe
     with claimed(target) as claim:
         done = _with_history(source, claim, live, request) if request.history else _anew(source, claim, live, request)
         claim.finish(_contract(source, done.schema, live))
-    return _result(source, target, request, done, time.monotonic() - begun)
+    try:
+        return _result(source, target, request, done, time.monotonic() - begun)
+    except OmniGraphError as error:  # the clone is made, and what it holds could not be read
+        raise InitializationIndeterminate(target.root.uri, error.sentence()) from error
 
 
 def _refuse_itself(source: GraphStorage, target: GraphStorage) -> None:

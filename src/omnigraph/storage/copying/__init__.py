@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from omnigraph.storage.copying.fill import create_table as create_table
     from omnigraph.storage.copying.move_files import copy_files as copy_files
     from omnigraph.storage.copying.move_files import sync_copied as sync_copied
+    from omnigraph.storage.copying.target import UNFINISHED_CLONE as UNFINISHED_CLONE
     from omnigraph.storage.copying.target import ClaimedTarget as ClaimedTarget
     from omnigraph.storage.copying.target import CloneTargetExists as CloneTargetExists
     from omnigraph.storage.copying.target import claimed as claimed
@@ -42,6 +43,7 @@ else:
                 "sync_copied",
             ),
             "target": (
+                "UNFINISHED_CLONE",
                 "ClaimedTarget",
                 "CloneTargetExists",
                 "claimed",

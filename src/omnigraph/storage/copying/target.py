@@ -23,6 +23,7 @@ from omnigraph.storage.graph_storage import GraphStorage
 from omnigraph.storage.leases import Lease
 from omnigraph.storage.objects import storage_error
 
+UNFINISHED_CLONE = layout.UNFINISHED_CLONE
 _log = logging.getLogger("omnigraph.storage")
 
 
@@ -56,7 +57,7 @@ class ClaimedTarget:
                 raise CloneTargetExists(self.storage.root.uri, "another graph was made there meanwhile")
             reach(Point.CLONE_FILE_WRITTEN)
         try:
-            self.storage.objects.delete(layout.CLONE_MARK)
+            self.storage.objects.delete(layout.CLONE_MARK, lasting=False)
         except OmniGraphError as error:  # beside `_schema.pg` it means nothing
             _log.warning("the mark of a finished clone stays at %s: %s", self.storage.root.uri, error.sentence())
 
@@ -156,7 +157,7 @@ def _give_up(claim: ClaimedTarget) -> bool:
 def _remove_lock(target: GraphStorage, made: list[str]) -> None:
     try:
         if not target.objects.exists(layout.CLONE_MARK):
-            target.objects.delete(layout.CLONE_LOCK)
+            target.objects.delete(layout.CLONE_LOCK, lasting=False)
         for folder in made:
             if os.path.isdir(folder) and not os.listdir(folder):
                 os.rmdir(folder)

@@ -444,6 +444,7 @@ class ManifestStore:
             return self._handles.open_for_change(path, at, block_bytes=READ_BLOCK_BYTES), stamp
         except (OSError, ValueError, RuntimeError) as error:
             if classify(error) is not Fault.MISSING:
+                self._refuse_unfinished_clone()
                 torn = self._versions.torn(path)
                 if torn is None or version not in (None, torn):
                     raise translate(error, self._root.join(path)) from error
@@ -456,6 +457,11 @@ class ManifestStore:
             if branch == MAIN:
                 raise GraphNotFound(self._root.uri, _why_not_a_graph(self._objects)) from error
             raise Corrupt(self._root.join(path), NEVER_MADE) from error
+
+    def _refuse_unfinished_clone(self) -> None:
+        """What a clone left that could neither finish nor tidy up is no damage: there is no graph yet."""
+        if self._objects.exists(layout.CLONE_MARK) and not self._objects.exists(layout.SCHEMA_SOURCE):
+            raise GraphNotFound(self._root.uri, layout.UNFINISHED_CLONE)
 
     def _unreadable(self, branch: str, error: BaseException) -> Exception:
         """No version of a branch can be read: damage to main, or a branch that was never made."""
@@ -544,7 +550,7 @@ def _why_not_a_graph(objects: ObjectStore) -> str:
     if not objects.has_any(""):
         return "the directory or prefix is empty or does not exist"
     if objects.exists(layout.CLONE_MARK):
-        return "a clone to it did not finish; it can be run again"
+        return layout.UNFINISHED_CLONE
     if any(objects.exists(name) for name in layout.SCHEMA_FILES):
         return "there are schema files but no __manifest: an init did not finish"
     return "there is no __manifest"

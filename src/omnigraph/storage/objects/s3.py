@@ -87,7 +87,8 @@ class S3Objects:
     def list_names(self, folder: str) -> list[str]:
         with self._errors(folder):
             found = obstore.list_with_delimiter(self._store, folder)
-            return sorted(str(item["path"]).rpartition("/")[2] for item in found["objects"])
+            names = (str(item["path"]).rpartition("/")[2] for item in found["objects"])
+            return sorted(name for name in names if name)  # some stores list the folder itself, without a name
 
     def list_files(self, folder: str) -> list[ListedFile]:
         with self._errors(folder):
