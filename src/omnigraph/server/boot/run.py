@@ -18,7 +18,7 @@ from omnigraph.server.app import App
 from omnigraph.server.auth import TokenSource, token_source
 from omnigraph.server.boot.connections import protocol_with
 from omnigraph.server.boot.launch import BootRefused, Launch
-from omnigraph.server.boot.memory import give_freed_memory_back
+from omnigraph.server.boot.memory import use_few_heaps
 from omnigraph.server.boot.opening import open_generation
 from omnigraph.server.boot.sources import Source, source_of
 from omnigraph.server.boot.states import is_open_state
@@ -34,7 +34,7 @@ BACKLOG = 2048
 def run_server(launch: Launch, announce: Callable[[str], None] | None = None) -> int:
     """Serves until SIGTERM or SIGINT. Returns the exit code: 0, or 1 if it could not start or finish in time."""
     start_logging()
-    give_freed_memory_back()
+    use_few_heaps()
     try:
         if launch.workers > 1:
             from omnigraph.server.boot.workers import Parent
@@ -50,7 +50,7 @@ def run_server(launch: Launch, announce: Callable[[str], None] | None = None) ->
 def run_worker(launch: Launch, socket_fd: int, ready_fd: int) -> int:
     """One of several processes: the socket is the parent's, which hears through a pipe when this one serves."""
     start_logging()
-    give_freed_memory_back()
+    use_few_heaps()
     try:
         booted = boot(launch)
     except OmniGraphError as error:

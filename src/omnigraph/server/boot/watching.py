@@ -14,6 +14,7 @@ from omnigraph.graph import Graph
 from omnigraph.model.errors import OmniGraphError, sentence_of
 from omnigraph.server.auth import TokenSource
 from omnigraph.server.boot.launch import Launch
+from omnigraph.server.boot.memory import GIVE_BACK_SECONDS, give_freed_memory_back
 from omnigraph.server.boot.opening import open_generation
 from omnigraph.server.boot.sources import Source
 from omnigraph.server.observe import event
@@ -37,6 +38,7 @@ class Watcher:
         self._retry_at = 0.0
         self._retry_after = 1.0
         self._recover_at = 0.0
+        self._give_back_at = 0.0
 
     async def follow(self, parent: int | None = None) -> None:
         """Looks again and again, until it is cancelled. A worker whose parent has died stops, too."""
@@ -61,6 +63,9 @@ class Watcher:
         if now >= self._recover_at:
             self._recover_at = now + RECOVERY_SECONDS
             await asyncio.to_thread(self._sweep)
+        if now >= self._give_back_at:
+            self._give_back_at = now + GIVE_BACK_SECONDS
+            await asyncio.to_thread(give_freed_memory_back)
 
     def _reload_tokens(self) -> None:
         try:
