@@ -184,14 +184,16 @@ def no_text(data: bytes) -> bytes:
 
 
 @contextmanager
-def server(status: int, code: str) -> Iterator[str]:
+def server(status: int, code: str, missing: int = 0) -> Iterator[str]:
+    """Answers everything with one error. Of the body that it announces, the last `missing` bytes never come."""
     body = f"<Error><Code>{code}</Code></Error>".encode()
 
     class Answer(BaseHTTPRequestHandler):
         def _answer(self) -> None:
             self.send_response(status)
-            self.send_header("Content-Length", str(len(body)))
+            self.send_header("Content-Length", str(len(body) + missing))
             self.end_headers()
+            self.close_connection = bool(missing)
             with suppress(BrokenPipeError):
                 self.wfile.write(b"" if self.command == "HEAD" else body)
 
@@ -232,6 +234,11 @@ def answered(status: int, code: str, version: int | None = 1) -> Provoke:
     return provoke
 
 
+def cut_off(uri: str) -> None:
+    with server(200, "None", missing=100) as endpoint:
+        open_s3(endpoint, None)
+
+
 def nobody_listens(uri: str) -> None:
     with socket.socket() as taken:  # bound and not listening: nobody else can answer here
         taken.bind(("127.0.0.1", 0))
@@ -254,6 +261,7 @@ PROVOKED: tuple[tuple[str, type[BaseException], Provoke], ...] = (
     ("403 forbidden", ValueError, answered(403, "AccessDenied")),
     ("non-2xx status code: 5", ValueError, answered(503, "SlowDown")),
     ("error sending request", ValueError, nobody_listens),
+    ("request or response body error", ValueError, cut_off),
     ("version not found error", ValueError, broken("_versions/*", zeroed)),
     ("not found", ValueError, open_nothing),
     ("not found", ValueError, open_no_version),

@@ -46,6 +46,7 @@ _TEXTS: tuple[tuple[str, Fault], ...] = (
     ("403 forbidden", Fault.READ_ONLY),
     ("non-2xx status code: 5", Fault.UNREACHABLE),
     ("error sending request", Fault.UNREACHABLE),
+    ("request or response body error", Fault.UNREACHABLE),
     ("version not found error", Fault.CORRUPT),  # the version file is there and says that it is another version
     ("not found", Fault.MISSING),
     ("no such file", Fault.MISSING),
