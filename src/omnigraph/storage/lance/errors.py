@@ -97,7 +97,7 @@ def translate(error: BaseException, path: str) -> OmniGraphError:
         case Fault.READ_ONLY:
             return StorageReadOnly(f"cannot write '{path}': {brief(error)}")
         case Fault.UNREACHABLE:
-            return Unreachable(f"storage of '{path}' did not answer: {brief(error)}")
+            return Unreachable(f"the store of '{path}' failed: {brief(error)}")
         case Fault.CORRUPT | Fault.MISSING:
             return Corrupt(path, brief(error))
         case _:
