@@ -92,6 +92,41 @@ def test_after_any_commits_the_warm_engine_answers_as_a_cold_one(graph: Graph, s
         assert answers(graph, "csr") == answers(graph, "indexed")
 
 
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("tail_rows_max", [6, 10_000])
+def test_segments_that_were_put_together_answer_as_a_cold_engine(
+    graph: Graph, seed: int, tail_rows_max: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every few commits, with compactions between them, and looking back at older commits."""
+    monkeypatch.setattr(resident, "SEGMENTS_MAX", 3)
+    monkeypatch.setattr(resident, "TAIL_ROWS_MAX", tail_rows_max)
+    dice, commits = random.Random(seed), [graph.snapshot().commit_id]
+    for step in range(24):
+        change(graph, dice)
+        if step % 7 == 6:
+            graph.optimize()
+        commits.append(graph.snapshot().commit_id)
+        assert answers(graph, "csr") == answers(graph, "indexed")
+        earlier = dice.choice(commits)
+        warm, cold = (graph.query(WALK, mode=mode, commit=earlier).rows() for mode in ("csr", "indexed"))
+        assert sorted(map(repr, warm)) == sorted(map(repr, cold))
+
+
+def test_hundreds_of_small_commits_never_number_a_table_anew(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resident, "SEGMENTS_MAX", 4)
+    graph.query(WALK, mode="csr")
+    people, topology = _entities(graph, "node", "Person"), _topology(graph)
+    for number in range(40):
+        graph.mutate(f'query a() {{ insert Person {{ name: "n{number}", age: {number} }} }}')
+        graph.mutate(f'query k() {{ insert Knows {{ from: "n{number}", to: "p1", weight: 1 }} }}')
+        graph.query(WALK, mode="csr")
+        newer, patched = _entities(graph, "node", "Person"), _topology(graph)
+        assert people.token in newer.ancestors
+        assert topology.edges.token in patched.edges.ancestors
+        assert max(len(newer.segments), len(patched.edges.segments)) <= 4
+    assert answers(graph, "csr") == answers(graph, "indexed")
+
+
 def test_branches_are_followed_apart_from_each_other(graph: Graph) -> None:
     dice = random.Random(7)
     graph.create_branch("draft")
@@ -166,7 +201,10 @@ class TestFlat:
     def test_commits_and_reads_in_turn_keep_as_much_after_many_as_after_the_first_few(
         self, graph: Graph, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(resident, "SEGMENTS_MAX", 8)  # then a table is numbered anew: a cycle, and it is short here
+        monkeypatch.setattr(resident, "SEGMENTS_MAX", 8)
+        monkeypatch.setattr(
+            resident, "TAIL_ROWS_MAX", 2
+        )  # then a table is numbered anew: a cycle, and it is short here
         resident_cache().clear()
         seen: list[tuple[int, int]] = []
         for number in range(120):

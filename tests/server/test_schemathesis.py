@@ -18,6 +18,8 @@ from server.served_library import library_server
 from support.servers.http_server import HttpServer
 from support.size import IS_FULL, sized
 
+pytestmark = pytest.mark.timeout(sized(300, 3600))
+
 
 @schemathesis.serializer("application/x-ndjson")
 def _lines(_: Any, value: Any) -> bytes:

@@ -286,6 +286,7 @@ UNPROVOKED = {
     "operation not permitted": "as above",
     "read-only file system": "needs a mount",
     "no space left": "needs a full disk",
+    "input/output error": "needs a failing disk; its text is checked below",
     "signaturedoesnotmatch": "the same answer as InvalidAccessKeyId with another code; two seconds each",
 }
 
@@ -321,6 +322,7 @@ def test_lance_passes_on_the_words_of_the_operating_system(tmp_path: Path) -> No
         (errno.EPERM, Fault.READ_ONLY),
         (errno.EROFS, Fault.READ_ONLY),
         (errno.ENOSPC, Fault.UNREACHABLE),
+        (errno.EIO, Fault.UNREACHABLE),
         (errno.ENOENT, Fault.MISSING),
     ],
 )

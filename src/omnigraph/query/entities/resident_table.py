@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Sequence
-from dataclasses import field, replace
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,7 @@ from omnigraph.query.entities.entity_rows import RowIds
 from omnigraph.query.entities.held_bytes import Parts
 from omnigraph.query.entities.id_numbers import IdNumbers
 from omnigraph.query.entities.row_numbers import RowNumbers
+from omnigraph.query.entities.segments import Segment, merged_segment
 from omnigraph.query.frames import NO_ROW, Mask, Rows
 from omnigraph.storage import Predicate
 from omnigraph.storage.tables import FragmentState, Table, field_numbers, fragment_states, scan_fragments
@@ -29,6 +30,9 @@ from omnigraph.storage.tables import FragmentState, Table, field_numbers, fragme
 DERIVE_SHARE = 0.2
 """When more than this share of the rows is new, numbering afresh is cheaper than deriving."""
 SEGMENTS_MAX = 64
+"""When there are more, all but the first are put together."""
+TAIL_ROWS_MAX = 100_000
+"""When more rows came by then, gone ones too, or a larger share than `DERIVE_SHARE`, all are numbered afresh."""
 ANCESTORS_MAX = 256
 """So many generations of numberings are remembered; a topology over an older one is built anew."""
 COLUMN_BYTES_MAX = 512 * 1024 * 1024
@@ -41,50 +45,6 @@ BYTES_PER_PLACE = 400
 """A fragment, as it is remembered: the names of its files and where its rows lie."""
 
 _tokens = itertools.count(1)
-
-
-@dataclass(slots=True)
-class Segment:
-    """Rows that were read together: some fragments of one version. Slots are numbered through all segments."""
-
-    table: Table
-    fragments: tuple[int, ...] | None
-    length: int
-    _columns: dict[str, pa.Array] = field(default_factory=dict)
-    _row_ids: RowIds | None = None
-    _lock: threading.Lock = field(default_factory=threading.Lock)
-    nbytes: int = 0
-    """Of the columns that are here."""
-
-    def has(self, name: str) -> bool:
-        return name in self._columns
-
-    def column(self, name: str) -> pa.Array:
-        with self._lock:
-            known = self._columns.get(name)
-            if known is None:
-                known = self._columns[name] = self._read(name)
-                self.nbytes += int(known.nbytes)
-            return known
-
-    def drop(self, name: str) -> None:
-        """Forgets a column; the next who asks reads it again."""
-        with self._lock:
-            dropped = self._columns.pop(name, None)
-            self.nbytes -= 0 if dropped is None else int(dropped.nbytes)
-
-    def row_ids(self) -> RowIds:
-        with self._lock:
-            if self._row_ids is None:
-                self._row_ids = self._read("_rowid").to_numpy()
-                self.nbytes += int(self._row_ids.nbytes)
-            return self._row_ids
-
-    def _read(self, name: str) -> pa.Array:
-        batches = list(scan_fragments(self.table, self.fragments, [name]))
-        kind = pa.uint64() if name == "_rowid" else self.table.schema.field(name).type
-        chunks = pa.chunked_array([batch.column(name) for batch in batches], kind)
-        return chunks.combine_chunks() if chunks.num_chunks != 1 else chunks.chunk(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +70,7 @@ class ResidentEntities:
         size: int | None = None,
         parent: ResidentEntities | None = None,
         fresh_ids: dict[str, int] | None = None,
+        written: Rows | None = None,
     ) -> None:
         self.table = table
         self.size = segments[0].length if size is None else size
@@ -119,6 +80,8 @@ class ResidentEntities:
         self.live = live
         self.token = next(_tokens)
         self.ancestors: tuple[int, ...] = (self.token, *(parent.ancestors if parent else ()))[:ANCESTORS_MAX]
+        own = () if written is None else (written,)
+        self._written: tuple[Rows, ...] = (*own, *(parent._written if parent else ()))[: ANCESTORS_MAX - 1]
         self._fresh_ids = fresh_ids or {}
         self._ids: IdNumbers = _id_numbers(segments[0]) if parent is None else parent._ids
         self._asked: dict[str, int] = dict(parent._asked) if parent else {}
@@ -150,10 +113,17 @@ class ResidentEntities:
         by_files = {state.files: state for state in states}
         fresh = [state for state in states if state.files not in self.places]
         added = sum(state.rows for state in fresh)
-        if len(self.segments) >= SEGMENTS_MAX or added > max(10_000, DERIVE_SHARE * self.size):
+        if added > self._derived_rows_max:
             return None
         dead = self._dead_slots(table, by_files)
-        return None if dead is None else self._extended(table, by_files, fresh, dead)
+        if dead is None:
+            return None
+        made = self._extended(table, by_files, fresh, dead)
+        return made if len(made.segments) <= SEGMENTS_MAX else made._with_one_tail(by_files)
+
+    @property
+    def _derived_rows_max(self) -> float:
+        return max(10_000, DERIVE_SHARE * self.size)
 
     def _dead_slots(
         self, table: Table, states: dict[tuple[tuple[str, tuple[int, ...]], ...], FragmentState]
@@ -196,8 +166,10 @@ class ResidentEntities:
             if (state := states.get(files)) is not None
         }
         segments, fresh_ids, size = self.segments, dict(self._fresh_ids), self.size
+        numbers = np.empty(0, np.int32)
         if fresh:
             segment = Segment(table, tuple(state.number for state in fresh), sum(state.rows for state in fresh))
+            segment.fill(["id", *(name for name in self.segments[-1].names() if name != "id")])
             numbers, size = self._numbers_for(segment.column("id").to_pylist(), fresh_ids, size)
             slots, live = _grown(slots, size), _grown_mask(live, size)
             slots[numbers] = slot_count + np.arange(segment.length, dtype=np.int32)
@@ -208,8 +180,42 @@ class ResidentEntities:
             segments = (*segments, segment)
         return ResidentEntities(
             table, segments, places, slots=slots, live=None if live.all() else live, size=size, parent=self,
-            fresh_ids=fresh_ids,
+            fresh_ids=fresh_ids, written=numbers,
         )  # fmt: skip
+
+    def _with_one_tail(
+        self, states: dict[tuple[tuple[str, tuple[int, ...]], ...], FragmentState]
+    ) -> ResidentEntities | None:
+        """The same numbering with two segments: the first one, and one of all rows that came later.
+
+        Changes this object, which nobody else has yet. None when so many came that numbering afresh pays, or when they
+        are not what the table has.
+        """
+        base, in_use = self.segments[0].length, self._slots_in_use()
+        tail = {files: place for files, place in self.places.items() if place.start >= base}
+        runs = [
+            place.start + np.flatnonzero(in_use[place.start : place.start + place.length]) for place in tail.values()
+        ]
+        chosen = np.concatenate([np.empty(0, np.int64), *runs])
+        if max(len(chosen), self.size - base) > min(TAIL_ROWS_MAX, self._derived_rows_max):
+            return None
+        if any(len(run) != states[files].rows for files, run in zip(tail, runs, strict=True)):
+            return None
+        fragments = tuple(states[files].number for files in tail)
+        self.segments = (
+            self.segments[0],
+            merged_segment(self.segments[1:], chosen - base, self.table, fragments),
+        )
+        start = base
+        for (files, place), run in zip(tail.items(), runs, strict=True):
+            self.places[files] = Place(start, len(run), place.deletions)
+            start += len(run)
+        if self.slots is not None:
+            moved = np.zeros(len(in_use), np.int32)  # a row that is gone has no slot: 0 stands for it
+            moved[:base] = np.arange(base)
+            moved[chosen] = base + np.arange(len(chosen))
+            self.slots = moved[self.slots]
+        return self
 
     def _numbers_for(self, ids: list[str], fresh_ids: dict[str, int], size: int) -> tuple[Rows, int]:
         """A known id keeps its number, also when it was gone; the others get the next ones."""
@@ -226,6 +232,12 @@ class ResidentEntities:
         return numbers, size
 
     # --- asking -------------------------------------------------------------------------------------------
+
+    def written_since(self, ancestor: ResidentEntities) -> npt.NDArray[np.int64]:
+        """The live rows that were written since a version that this one descends from."""
+        written = self._written[: self.ancestors.index(ancestor.token)]
+        numbers = np.unique(np.concatenate([np.empty(0, np.int64), *written]))
+        return numbers if self.live is None else numbers[self.live[numbers]]
 
     def parts(self) -> Parts:
         """What it holds. Versions that were derived from each other share their segments and the index of their ids."""
@@ -288,11 +300,14 @@ class ResidentEntities:
             return self.ids(rows)
         if column not in self._names:
             return pa.nulls(len(rows), kind)
+        slots = rows if self.slots is None else np.where(rows < 0, rows, self.slots[rows])
+        if self._came_lately(slots):
+            late = [segment.column(column) for segment in self.segments[1:]]
+            return _gathered(pa.chunked_array(late), slots - self.segments[0].length)
         if not self._reads_whole(column, len(rows)):
             return self._taken(column, rows)
-        if len(self.segments) == 1 and self.slots is None:
-            return _gathered(self.segments[0].column(column), rows)
-        slots = rows if self.slots is None else np.where(rows < 0, rows, self.slots[rows])
+        if len(self.segments) == 1:
+            return _gathered(self.segments[0].column(column), slots)
         columns = pa.chunked_array([segment.column(column) for segment in self.segments])
         return _gathered(columns, slots)
 
@@ -325,9 +340,16 @@ class ResidentEntities:
         in_use[every if self.slots is None else self.slots[every]] = True
         return in_use
 
+    def _came_lately(self, slots: npt.NDArray[np.integer]) -> bool:
+        """Whether all of them are in later segments, which have few rows: the first one need not be read."""
+        if not len(slots) or int(slots.min()) < self.segments[0].length:
+            return False
+        return sum(segment.length for segment in self.segments[1:]) <= TAIL_ROWS_MAX
+
     def _reads_whole(self, column: str, rows: int) -> bool:
-        """Whether to bring the whole column in: it is there already, much of it is wanted, or it is wanted again."""
-        if all(segment.has(column) for segment in self.segments):
+        """Whether to bring the whole column in: it is there already, but for what came lately, much of it is wanted, or
+        it is wanted again."""
+        if self.segments[0].has(column):
             return True
         asked = self._asked[column] = self._asked.get(column, 0) + 1
         if asked < 2 and rows * TAKE_SHARE < self.size:

@@ -46,12 +46,14 @@ class ResidentTopology:
         dst: Rows,
         made: dict[tuple[Direction, Kind], Adjacency] | None = None,
         saved: Saved | None = None,
+        known_dangling: bool | None = None,
     ) -> None:
         self.edges, self.sources, self.targets = edges, sources, targets
         self.src, self.dst = src, dst
         """By edge number; -1 where the node or the edge is gone."""
         self._made = made or {}
         self._saved = saved
+        self.known_dangling = known_dangling
         self._lock = threading.Lock()
 
     @classmethod
@@ -68,6 +70,15 @@ class ResidentTopology:
     def ends(self) -> tuple[ResidentEntities, ResidentEntities, ResidentEntities]:
         """Its edges and the nodes at both ends."""
         return self.edges, self.sources, self.targets
+
+    def has_dangling(self) -> bool:
+        """Whether an edge that is there leads from or to a node that is not."""
+        if self.known_dangling is None:
+            dangling = (self.src < 0) | (self.dst < 0)
+            if self.edges.live is not None:
+                dangling &= self.edges.live
+            self.known_dangling = bool(dangling.any())
+        return self.known_dangling
 
     def parts(self) -> Parts:
         """What it holds, its entities too: they stay as long as it does."""

@@ -49,19 +49,22 @@ def updated(
         patched = _patched(adjacency, base, change, direction, size)
         if patched is not None:
             made[direction, kind] = patched
-    return ResidentTopology(edges, sources, targets, change.src, change.dst, made)
+    shares_ends = change.src is base.src
+    known = base.known_dangling if shares_ends else None
+    return ResidentTopology(edges, sources, targets, change.src, change.dst, made, known_dangling=known)
 
 
 def _change(
     base: ResidentTopology, edges: ResidentEntities, sources: ResidentEntities, targets: ResidentEntities
 ) -> _Change | None:
-    added, removed = _came(base.edges, edges), _went(base.edges, edges)
-    if sources.size > base.sources.size or targets.size > base.targets.size:
-        dangling = (base.src < 0) | (base.dst < 0)
-        if base.edges.live is not None:
-            dangling &= base.edges.live[: len(dangling)]
-        if dangling.any():
-            return None  # a node may have come that such an edge leads to
+    has_grown = sources.size > base.sources.size or targets.size > base.targets.size
+    if has_grown and base.has_dangling():
+        return None  # a node may have come that such an edge leads to
+    if edges is base.edges and not _died(base.sources, sources) and not _died(base.targets, targets):
+        nothing = np.empty(0, np.int64)
+        return _Change(nothing, nothing, base.src, base.dst)
+    added = edges.written_since(base.edges)
+    removed = _went(base.edges, edges, added)
     src, dst = (_grown(ends, edges.size) for ends in (base.src, base.dst))
     orphaned = _at_dead_nodes(src, base.sources, sources) | _at_dead_nodes(dst, base.targets, targets)
     removed = np.union1d(removed, np.flatnonzero(orphaned))
@@ -75,23 +78,20 @@ def _change(
     return _Change(removed, added[~gone], src, dst)
 
 
-def _came(old: ResidentEntities, new: ResidentEntities) -> Numbers:
-    """The numbers whose rows lie in segments that the older one has not."""
-    if len(new.segments) == len(old.segments) or new.slots is None:
-        return np.empty(0, np.int64)
-    known = sum(segment.length for segment in old.segments)
-    fresh = new.slots >= known
-    return np.flatnonzero(fresh if new.live is None else fresh & new.live)
-
-
-def _went(old: ResidentEntities, new: ResidentEntities) -> Numbers:
+def _went(old: ResidentEntities, new: ResidentEntities, came: Numbers) -> Numbers:
     """The numbers that were live and are not, or that were written again."""
     was = np.ones(old.size, np.bool_) if old.live is None else old.live
     still = np.ones(old.size, np.bool_) if new.live is None else new.live[: old.size]
     gone = was & ~still
-    came = _came(old, new)
     gone[came[came < old.size]] = True
     return np.flatnonzero(gone & was)
+
+
+def _died(old: ResidentEntities, new: ResidentEntities) -> bool:
+    """Whether a row that was live is not any more."""
+    if new.live is None:
+        return False
+    return bool((~new.live[: old.size] if old.live is None else old.live & ~new.live[: old.size]).any())
 
 
 def _at_dead_nodes(ends: Rows, old: ResidentEntities, new: ResidentEntities) -> Mask:

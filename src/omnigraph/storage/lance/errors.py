@@ -40,6 +40,7 @@ _TEXTS: tuple[tuple[str, Fault], ...] = (
     ("operation not permitted", Fault.READ_ONLY),
     ("read-only file system", Fault.READ_ONLY),
     ("no space left", Fault.UNREACHABLE),
+    ("input/output error", Fault.UNREACHABLE),
     ("invalidaccesskeyid", Fault.UNREACHABLE),
     ("signaturedoesnotmatch", Fault.UNREACHABLE),
     ("nosuchbucket", Fault.UNREACHABLE),
