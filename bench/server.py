@@ -286,7 +286,7 @@ def _rate(count: int, seconds: float, writer: Callable[[int], Callable[[str], ob
 def mixed(uri: str, people: int, scale: Scale) -> None:
     """64 clients, nine reads for each write."""
     seconds = scale.crowd_seconds
-    with running(ours(uri)) as (process, port):
+    with running(ours(uri, "--upkeep")) as (process, port):
         asyncio.run(_crowd(port, people, 64, 2.0))
         before = rss_mb(process.pid)
         times, statuses, memory = asyncio.run(_watched_crowd(process.pid, port, people, seconds))

@@ -23,6 +23,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             unauthenticated=arguments.unauthenticated,
             require_all_graphs=arguments.require_all_graphs,
             workers=arguments.workers,
+            upkeep=arguments.upkeep,
             load_body_max=arguments.load_body_max,
             drain_seconds=arguments.drain_seconds,
             query_seconds=arguments.query_seconds,
@@ -41,6 +42,7 @@ def server_parser() -> argparse.ArgumentParser:
     parser.add_argument("--unauthenticated", action="store_true", help="Let everyone on this machine do everything.")
     parser.add_argument("--require-all-graphs", action="store_true", help="Do not start unless every graph is served.")
     parser.add_argument("--workers", type=int, default=1, metavar="N", help="Processes that serve; default 1.")
+    parser.add_argument("--upkeep", action="store_true", help="Compact tables and extend indexes while it serves.")
     parser.add_argument("--load-body-max", type=int, metavar="BYTES", help="The largest load; default 32 MiB, 0: none.")
     parser.add_argument("--drain-seconds", type=float, metavar="S", help="How long a stop waits; default 30.")
     parser.add_argument("--query-seconds", type=float, metavar="S", help="End queries that take longer.")

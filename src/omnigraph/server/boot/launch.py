@@ -30,6 +30,7 @@ class Launch:
     unauthenticated: bool = False
     require_all_graphs: bool = False
     workers: int = 1
+    upkeep: bool = False
     load_body_max: int | None = None
     drain_seconds: float | None = None
     query_seconds: float | None = None

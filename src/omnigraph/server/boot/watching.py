@@ -17,6 +17,7 @@ from omnigraph.server.boot.launch import Launch
 from omnigraph.server.boot.memory import GIVE_BACK_SECONDS, give_freed_memory_back
 from omnigraph.server.boot.opening import open_generation
 from omnigraph.server.boot.sources import Source
+from omnigraph.server.boot.upkeep import ServedUpkeep
 from omnigraph.server.observe import event
 from omnigraph.server.serving import Serving
 from omnigraph.server.state import ServerState
@@ -39,6 +40,7 @@ class Watcher:
         self._retry_after = 1.0
         self._recover_at = 0.0
         self._give_back_at = 0.0
+        self._upkeep = ServedUpkeep() if launch.upkeep else None
 
     async def follow(self, parent: int | None = None) -> None:
         """Looks again and again, until it is cancelled. A worker whose parent has died stops, too."""
@@ -60,12 +62,19 @@ class Watcher:
             self._stamp = stamp
             await asyncio.to_thread(self._reload_tokens)
         await asyncio.to_thread(self._reload_serving, now)
+        if self._upkeep is not None:
+            await asyncio.to_thread(self._follow_upkeep, self._upkeep)
         if now >= self._recover_at:
             self._recover_at = now + RECOVERY_SECONDS
             await asyncio.to_thread(self._sweep)
         if now >= self._give_back_at:
             self._give_back_at = now + GIVE_BACK_SECONDS
             await asyncio.to_thread(give_freed_memory_back)
+
+    async def stop(self, seconds: float) -> None:
+        """Ends what runs beside the requests."""
+        if self._upkeep is not None:
+            await asyncio.to_thread(self._upkeep.stop, seconds)
 
     def _reload_tokens(self) -> None:
         try:
@@ -116,6 +125,12 @@ class Watcher:
         else:
             self._retry_after = min(2 * self._retry_after, RETRY_SECONDS_MAX)
         self._retry_at = now + self._retry_after
+
+    def _follow_upkeep(self, upkeep: ServedUpkeep) -> None:
+        try:
+            upkeep.follow(self._state.generation)
+        except OmniGraphError as error:
+            self._tell("upkeep", sentence_of(error))
 
     def _sweep(self) -> None:
         """Writes that another process left unfinished are resolved also where nobody writes."""

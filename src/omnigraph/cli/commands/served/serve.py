@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 @click.option("--policy", metavar="FILE", help="A policy file that says who may do what.")
 @click.option("--graph-id", metavar="ID", help="The id of the graph in URLs.  [default: the name of its folder]")
 @click.option("--workers", type=click.IntRange(min=1), default=1, show_default=True, help="Processes that serve.")
+@click.option("--upkeep", is_flag=True, help="Compact tables and extend indexes while it serves.")
 @click.option(
     "--load-body-max",
     type=click.IntRange(min=0),
@@ -40,6 +41,7 @@ def command(
     policy: str | None,
     graph_id: str | None,
     workers: int,
+    upkeep: bool,
     load_body_max: int | None,
     query_timeout: float | None,
 ) -> None:
@@ -59,6 +61,7 @@ def command(
         bind=bind,
         unauthenticated=True,
         workers=workers,
+        upkeep=upkeep,
         load_body_max=load_body_max,
         query_seconds=query_timeout,
     )

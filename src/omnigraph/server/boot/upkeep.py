@@ -1,0 +1,43 @@
+"""Upkeep: the graphs that a server serves are kept in good shape while it runs, if its operator asked for it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from omnigraph.model.errors import OmniGraphError
+from omnigraph.server.observe import event
+from omnigraph.server.state import Generation
+
+if TYPE_CHECKING:
+    from omnigraph.write.upkeep import Upkeep
+
+
+class ServedUpkeep:
+    """Background upkeep of the main branch of each graph that is served. Several processes may do it: they give way."""
+
+    def __init__(self) -> None:
+        self._running: dict[str, Upkeep] = {}
+
+    def follow(self, generation: Generation) -> None:
+        """Starts it for graphs that have come, and ends it for those that are served no more.
+
+        Raises what stands against one of them, after it has begun for all others.
+        """
+        failed: OmniGraphError | None = None
+        bare = {routed.bare.uri: routed.bare for routed in generation.graphs.values()}
+        for uri in self._running.keys() - bare.keys():
+            self._running.pop(uri).stop()
+        for uri in bare.keys() - self._running.keys():
+            try:
+                self._running[uri] = bare[uri].upkeep()
+            except OmniGraphError as error:
+                failed = error
+                continue
+            event("upkeep runs", uri=uri)
+        if failed is not None:
+            raise failed
+
+    def stop(self, seconds: float) -> None:
+        """What has begun is finished, for at most so long each."""
+        for upkeep in self._running.values():
+            upkeep.stop(seconds)
