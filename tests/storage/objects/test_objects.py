@@ -116,6 +116,31 @@ def test_a_store_that_ignores_conditions_is_refused_for_writing(tmp_path: Path) 
     assert list(tmp_path.iterdir()) == []
 
 
+class _Repeating(LocalObjects):
+    """Stores the first put, loses the answer, tries again by itself and is refused by its own object."""
+
+    def write_if_absent(self, path: str, data: bytes) -> str | None:
+        super().write_if_absent(path, data)
+        return None
+
+
+def test_a_put_that_was_repeated_is_no_sign_of_a_careless_store(tmp_path: Path) -> None:
+    probe_conditional_puts(_Repeating(str(tmp_path)), "s3://honest/graph")
+    assert list(tmp_path.iterdir()) == []
+
+
+class _Refusing(LocalObjects):
+    """Says that everything is there already."""
+
+    def write_if_absent(self, path: str, data: bytes) -> str | None:
+        return None
+
+
+def test_a_store_that_never_creates_anything_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConditionalPutsUnsupported):
+        probe_conditional_puts(_Refusing(str(tmp_path)), "s3://refusing/graph")
+
+
 def test_a_reader_never_sees_a_part_of_a_write(tmp_path: Path) -> None:
     store = LocalObjects(str(tmp_path))
     contents = [bytes([65 + n]) * 100_000 for n in range(4)]
