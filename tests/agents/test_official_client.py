@@ -19,6 +19,7 @@ from mcp.client.stdio import StdioServerParameters
 
 import omnigraph as og
 from omnigraph.mcp import make_toolbox
+from omnigraph.mcp.tool import InvalidArguments
 from policy.library import LIBRARY
 from server.served_library import library_server
 
@@ -159,6 +160,39 @@ def test_a_policy_hides_what_its_actor_may_never_do(shelf: Path, command: Any) -
     with_client(command(*options, "--as", "ann"), editor)
 
 
+OWN_BRANCHES = """
+version: 1
+groups: { team: [ada] }
+rules:
+  - { id: reading, allow: { actors: { group: team }, actions: [read], branch_scope: any } }
+  - id: own-branches
+    allow: { actors: { group: team }, actions: [branch_create, branch_delete], branches: ["ada/*"] }
+  - { id: own-work, allow: { actors: { group: team }, actions: [change], branches: ["ada/*"] } }
+"""
+
+
+def test_a_tool_that_is_allowed_on_branches_of_some_name_is_there(shelf: Path) -> None:
+    (shelf / "own.yaml").write_text(OWN_BRANCHES)
+    with og.open(shelf / "lib.omni", policy=shelf / "own.yaml", actor="ada") as graph:
+        names = {tool.name for tool in make_toolbox(graph, allow_writes=True).tools}
+        assert {"branches_create", "branches_delete", "mutate"} <= names
+        assert "branches_merge" not in names
+        assert graph.allows("branch_create", on_some_branch=True)
+        assert not graph.allows("branch_merge", on_some_branch=True)
+
+
+def test_a_stored_mutation_must_be_given_its_branch(shelf: Path) -> None:
+    from omnigraph.mcp import queries_of_file
+
+    stored = queries_of_file(str(shelf / "library.gq"))
+    for queries in (stored, stored * 13):
+        toolbox = make_toolbox(og.open(shelf / "lib.omni"), allow_writes=True, queries=queries)
+        name, given = ("add_author", {"h": "new"}) if queries is stored else ("stored_query_run", {})
+        arguments = given or {"name": "add_author", "params": {"h": "new"}}
+        with pytest.raises(InvalidArguments, match="needs the argument 'branch'"):
+            toolbox.run(name, arguments)
+
+
 def test_over_http_agents_of_this_machine_are_served_and_foreign_pages_are_not(shelf: Path) -> None:
     started = subprocess.Popen(
         [sys.executable, "-m", "omnigraph.cli", "mcp", "lib.omni", "--http", "--port", "0"],
@@ -192,7 +226,7 @@ def test_through_a_server_the_token_decides_and_stored_queries_are_tools(tmp_pat
         assert {"all_authors", "born_after", "add_author"} <= {tool.name for tool in toolbox.tools}
         rows, is_error = toolbox.run("born_after", {"y": 1900})
         assert (is_error, rows["rows"]) == (False, [{"a.handle": "le-guin", "a.born": 1929}])
-        denied, is_error = toolbox.run("add_author", {"h": "x"})
+        denied, is_error = toolbox.run("add_author", {"h": "x", "branch": "main"})
         assert (is_error, denied["error"]["code"]) == (True, "policy_denied")
         done, _ = toolbox.run("add_author", {"h": "x", "branch": "drafts"})
         assert (done["affected_nodes"], done["actor_id"]) == (1, "ann")

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
+from urllib.parse import urlsplit
 
 from omnigraph.cli.catalogue import Capability, CommandFacts, Flag
 from omnigraph.cli.output import Output
@@ -211,7 +212,7 @@ class Target:
         token = self.session.token_for(self.uri)
         if "/graphs/" not in self.uri:
             found = known_graphs(self.uri, token=token)
-            if found:
+            if found or not urlsplit(self.uri).path.strip("/"):
                 raise GraphNotNamed(self.uri, tuple(found))
         return cast("Graph", connect(self.uri, token=token, read_only=read_only, is_graph=True))
 

@@ -104,7 +104,12 @@ def _violations(body: Body) -> OmniGraphError:
     from omnigraph.write.rules import ValidationFailed, Violation
 
     listed = tuple(Violation(**each) for each in body["violations"])
-    return ValidationFailed(listed, body.get("violations_total", len(listed)))
+    kind = ValidationFailed
+    if body.get("error_code") == "schema_rows_refused":
+        from omnigraph.write.evolution import SchemaRowsRefused
+
+        kind = SchemaRowsRefused
+    return kind(listed, body.get("violations_total", len(listed)))
 
 
 def _gap(body: Body) -> OmniGraphError | None:
@@ -139,6 +144,30 @@ DETAILS: dict[str, Callable[[Body], OmniGraphError | None]] = {
 # --- by code and status ---------------------------------------------------------------------------------------
 
 
+def _unsupported_change(facts: Body) -> OmniGraphError:
+    from omnigraph.language.schema import UnsupportedChange
+    from omnigraph.write.evolution import SchemaChangeUnsupported
+
+    listed = (
+        UnsupportedChange(entity=each["entity"], reason=each["reason"], code=each.get("code"))
+        for each in facts.get("steps", ())
+    )
+    return SchemaChangeUnsupported(tuple(listed))
+
+
+def _blocking_branches(facts: Body) -> OmniGraphError:
+    from omnigraph.write.evolution import BlockingBranch, SchemaBlockedByBranches
+
+    return SchemaBlockedByBranches(tuple(BlockingBranch(**each) for each in facts.get("blocking_branches", ())))
+
+
+FACTS: dict[str, Callable[[Body], OmniGraphError]] = {
+    "schema_change_unsupported": _unsupported_change,
+    "schema_blocked_by_branches": _blocking_branches,
+}
+"""Errors whose facts are more than texts and numbers."""
+
+
 def _by_code(body: Body, text: str, hint: str | None) -> OmniGraphError | None:
     """The class that the code names, if it is known here: a newer server may have others."""
     code, details = body.get("error_code"), body.get("details")
@@ -147,6 +176,8 @@ def _by_code(body: Body, text: str, hint: str | None) -> OmniGraphError | None:
     facts = details if isinstance(details, dict) else {}
     if "diagnostics" in facts:
         return _compile_error(facts["diagnostics"])
+    if code in FACTS:
+        return FACTS[code](facts)
     name = "".join(word.capitalize() for word in code.split("_"))
     try:
         kind = getattr(import_module("omnigraph.errors"), name)

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
+from omnigraph.model.identifiers import MAIN
 from omnigraph.model.late_dataclass import dataclass
 
 if TYPE_CHECKING:
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 
     DecisionListener = Callable[[str, PolicyRequest, Decision], None]
     """Hears of every decision: who asked, what, and the answer."""
+
+SOME_BRANCH = "some/branch"
+"""A branch that no policy names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +74,21 @@ class Gate:
         if self.listener is not None:
             self.listener(self.actor, request, decision)
         return decision
+
+    def samples(self, action: ActionName) -> list[tuple[str | None, str | None]]:
+        """The branch and the target branch of a question, for each kind of branch that the policy tells apart."""
+        if self.authorizer is None:
+            return [(None, None)]
+        from omnigraph.policy import Action, CedarPolicy
+
+        named = self.authorizer.branch_examples if isinstance(self.authorizer, CedarPolicy) else ()
+        match Action(action).scope_key:
+            case "branch":
+                return [(name, None) for name in (MAIN, SOME_BRANCH, *named)]
+            case "target_branch":
+                return [(MAIN, name) for name in (MAIN, SOME_BRANCH, *named)]
+            case _:
+                return [(None, None)]
 
 
 def authorizer_of(policy: Policy | None, uri: str) -> Authorizer | None:

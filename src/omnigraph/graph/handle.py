@@ -74,14 +74,20 @@ class Handle:
         branch: str | None = None,
         target_branch: str | None = None,
         query: str | None = None,
+        on_some_branch: bool = False,
     ) -> bool:
         """Whether the policy would allow something. Without a policy everything is allowed.
+
+        With `on_some_branch` the question is whether there is a branch at all on which it would.
 
         >>> graph.allows("schema_apply", target_branch="main")
         True
 
         Raises PolicyEvaluationFailed if the policy could not decide.
         """
+        if on_some_branch:
+            asked = self._gate.samples(action)
+            return any(self.allows(action, branch=one, target_branch=other, query=query) for one, other in asked)
         decision = self._gate.decide(action, branch=_tidy(branch), target_branch=_tidy(target_branch), query=query)
         return decision is None or decision.allowed
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from omnigraph.mcp.tool import BRANCH, PARAMS, Arguments, Document, Tool, text
+from omnigraph.mcp.tool import BRANCH, PARAMS, TARGET, Arguments, Document, InvalidArguments, Tool, text
 from omnigraph.mcp.writing_tools import mutation_document
 from omnigraph.model.errors import NotFound
 from omnigraph.model.late_dataclass import dataclass
@@ -122,7 +122,7 @@ def param_schema(param: Mapping[str, Any]) -> Document:
 
 def _tool(query: Stored, name: str) -> Tool:
     names = {each["name"] for each in query.params}
-    extra = {"branch": BRANCH} if "branch" not in names else {}
+    extra = {"branch": TARGET if query.mutation else BRANCH} if "branch" not in names else {}
     if not query.mutation and "snapshot" not in names:
         extra["snapshot"] = text("A commit id or tag to read at, instead of a branch.")
 
@@ -134,7 +134,7 @@ def _tool(query: Stored, name: str) -> Tool:
         name=name,
         description=query.help,
         properties={each["name"]: param_schema(each) for each in query.params} | extra,
-        required=tuple(each["name"] for each in query.params if not each["nullable"]),
+        required=(*(each["name"] for each in query.params if not each["nullable"]), *(extra if query.mutation else ())),
         call=call,
         action="change" if query.mutation else "read",
         writes=query.mutation,
@@ -159,6 +159,8 @@ def _two_tools(queries: Sequence[Stored]) -> list[Tool]:
         query = known.get(arguments["name"])
         if query is None:
             raise NotFound(f"there is no stored query '{arguments['name']}'", "stored_query_list has them all")
+        if query.mutation and "branch" not in arguments:
+            raise InvalidArguments(f"'{query.name}' writes, so it needs the argument 'branch'")
         return _ran(graph, query, arguments.get("params") or {}, arguments)
 
     writes = any(query.mutation for query in queries)

@@ -17,9 +17,6 @@ if TYPE_CHECKING:
     from omnigraph.client import RemoteGraph
     from omnigraph.graph import Graph
 
-SOME_BRANCH = "mcp/some-branch"
-"""A branch that no policy protects by name: whether a tool may be of use on some branch is asked with it."""
-
 
 class UnknownTool(Exception):
     """A tool that does not exist, or that this caller does not get: both look the same."""
@@ -75,11 +72,7 @@ class Toolbox:
         allows = getattr(self.graph, "allows", None) if not _is_remote(self.graph) else None
         if allows is None or tool.action is None:
             return True
-        if tool.action in ("read", "change", "export"):
-            return any(allows(tool.action, branch=branch) for branch in ("main", SOME_BRANCH))
-        if tool.action in ("branch_create", "branch_delete", "branch_merge"):
-            return any(allows(tool.action, branch="main", target_branch=branch) for branch in ("main", SOME_BRANCH))
-        return bool(allows(tool.action))
+        return bool(allows(tool.action, on_some_branch=True))
 
 
 def _is_remote(graph: Graph) -> bool:

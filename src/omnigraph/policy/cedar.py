@@ -35,6 +35,11 @@ class CedarPolicy:
             for group in rule.groups
         }
 
+    @property
+    def branch_examples(self) -> tuple[str, ...]:
+        """A branch for each pattern of its rules."""
+        return tuple({pattern.replace("*", "x"): None for rule in self.bundle.rules for pattern in rule.branches})
+
     def authorize(self, actor: str, request: PolicyRequest) -> Decision:
         """Decides one request. Who is in no group is denied; otherwise a rule must allow it and none forbid it."""
         if actor not in self.bundle.actors:

@@ -28,12 +28,12 @@ CANDIDATES_MAX = 8
 
 @dataclass(frozen=True, slots=True)
 class _TopologyKey:
-    """The edges, and the numbering of the nodes at both ends."""
+    """The edges and the nodes at both ends, each in one numbering: what left the memory may come back in another."""
 
     edges: TableIdentity
     sources: TableIdentity
     targets: TableIdentity
-    numbering: tuple[int, int]
+    numbering: tuple[int, int, int]
 
 
 _Key: TypeAlias = TableIdentity | _TopologyKey
@@ -106,7 +106,7 @@ class ResidentCache:
         files: Callable[[], TopologyFiles] | None = None,
     ) -> ResidentTopology:
         identities = (edges.table.identity, sources.table.identity, targets.table.identity)
-        key = _TopologyKey(*identities, (sources.token, targets.token))
+        key = _TopologyKey(*identities, (edges.token, sources.token, targets.token))
         known = self._get(key)
         if isinstance(known, ResidentTopology):
             return known

@@ -19,7 +19,7 @@ def is_open_state(serving: Serving, tokens: TokenSet, launch: Launch) -> bool:
     if serving.has_policy:
         raise BootRefused(
             "a policy file is configured but no bearer tokens are, so every request would 401",
-            "configure tokens, for example with OMNIGRAPH_SERVER_BEARER_TOKENS_FILE",
+            "configure tokens: `serve --token-file FILE`, or OMNIGRAPH_SERVER_BEARER_TOKENS_FILE",
         )
     if not launch.unauthenticated:
         raise BootRefused(

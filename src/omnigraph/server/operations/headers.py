@@ -49,7 +49,7 @@ def timeout_seconds(call: Call) -> float | None:
     if text is None:
         return most
     if _SECONDS.fullmatch(text) is None or float(text) == 0:
-        raise bad_request("Omnigraph-Timeout must be a positive number of seconds")
+        raise bad_request("Omnigraph-Timeout must be a number of seconds, 0.001 or more, without a unit")
     return float(text) if most is None else min(float(text), most)
 
 
