@@ -30,6 +30,7 @@ def test_small_files_are_put_together_while_clients_write(tmp_path: Path) -> Non
             write(server, written)
             written += 1
         server.logged("upkeep runs")
+        server.logged("upkeep worked", "commits=1")
         assert server.stop(signal.SIGTERM) == 0
         assert len(graph.query("query q() { match { $a: Author } return { $a.handle } }").rows()) == 3 + written
         assert graph.verify().ok

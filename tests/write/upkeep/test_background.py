@@ -8,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -115,6 +116,19 @@ def test_an_error_is_told_and_reaches_nobody(tmp_path: Path) -> None:
         write_until(graph, upkeep, "commits")
     assert upkeep.status.last_error is None
     assert graph.verify().ok
+
+
+def test_an_error_that_lasts_is_logged_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    graph = fx(tmp_path / "g")
+    with graph.upkeep(every=0.01) as upkeep:
+        (tmp_path / "g").rename(tmp_path / "away")
+        looks = upkeep.status.looks
+        deadline = time.monotonic() + 60
+        while upkeep.status.looks < looks + 5:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+    assert upkeep.status.last_error is not None
+    assert [record.levelname for record in caplog.records if record.name == "omnigraph.upkeep"] == ["WARNING"]
 
 
 def test_one_handle_has_one_and_closing_ends_it(tmp_path: Path) -> None:

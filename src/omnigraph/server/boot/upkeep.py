@@ -17,6 +17,7 @@ class ServedUpkeep:
 
     def __init__(self) -> None:
         self._running: dict[str, Upkeep] = {}
+        self._told: dict[str, int] = {}
 
     def follow(self, generation: Generation) -> None:
         """Starts it for graphs that have come, and ends it for those that are served no more.
@@ -34,8 +35,17 @@ class ServedUpkeep:
                 failed = error
                 continue
             event("upkeep runs", uri=uri)
+        self._tell()
         if failed is not None:
             raise failed
+
+    def _tell(self) -> None:
+        """What was done since the last look."""
+        for uri, upkeep in self._running.items():
+            status = upkeep.status
+            if status.commits > self._told.get(uri, 0):
+                self._told[uri] = status.commits
+                event("upkeep worked", uri=uri, commits=status.commits, seconds=round(status.work_seconds, 3))
 
     def stop(self, seconds: float) -> None:
         """What has begun is finished, for at most so long each."""

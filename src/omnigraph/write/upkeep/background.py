@@ -177,7 +177,8 @@ def _work(run: _Run) -> None:
             commits, removed = _look(run)
             run.status = _after(run.status, begun, commits, removed, None)
         except OmniGraphError as error:
-            _log.warning("upkeep of %s: %s", run.storage.root.uri, error)
+            if error.sentence() != run.status.last_error:  # what lasts is told once
+                _log.warning("upkeep of %s: %s", run.storage.root.uri, error.sentence())
             run.status = _after(run.status, begun, 0, 0, error.sentence())
         except Exception as error:  # noqa: BLE001 - nobody waits for this thread: it tells, and tries again
             _log.exception("upkeep of %s failed", run.storage.root.uri)
