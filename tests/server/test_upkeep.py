@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import signal
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 from omnigraph.graph import Graph
+from omnigraph.server.boot.upkeep import ServedUpkeep
 from server.served_library import ADD_AUTHOR, G, open_server
 from support.servers.http_server import HttpServer
 
@@ -41,3 +44,23 @@ def test_without_being_asked_it_leaves_the_files_alone(tmp_path: Path) -> None:
         for number in range(3):
             write(server, number)
         assert "upkeep runs" not in server.log_text()
+
+
+def test_an_address_that_comes_again_with_another_handle_has_upkeep_of_that_one(tmp_path: Path) -> None:
+    first = Graph.init(str(tmp_path / "g"), "node Person { name: String @key }", durability="os")
+    second = Graph.open(first.uri)
+    served = ServedUpkeep()
+
+    def serve(*graphs: Graph) -> None:
+        generation: Any = SimpleNamespace(graphs={"g": SimpleNamespace(bare=graph) for graph in graphs})
+        served.follow(generation)
+
+    def running(graph: Graph) -> bool:
+        return graph._upkeep is not None and graph._upkeep.is_running
+
+    serve(first)
+    assert (running(first), running(second)) == (True, False)
+    serve(second)
+    assert (running(first), running(second)) == (False, True)
+    serve()
+    assert (running(first), running(second)) == (False, False)

@@ -44,6 +44,9 @@ BYTES_PER_FRESH_ID = 100
 BYTES_PER_PLACE = 400
 """A fragment, as it is remembered: the names of its files and where its rows lie."""
 
+WRITTEN_BYTES_MIN = 4096
+"""The numbers of rows that a commit wrote are counted from here on: most commits write few."""
+
 _tokens = itertools.count(1)
 
 
@@ -245,6 +248,7 @@ class ResidentEntities:
         yield self._ids, self._ids.nbytes
         yield self._fresh_ids, BYTES_PER_FRESH_ID * len(self._fresh_ids)
         yield self.places, BYTES_PER_PLACE * len(self.places)
+        yield from ((each, int(each.nbytes)) for each in self._written if each.nbytes >= WRITTEN_BYTES_MIN)
         for own in (self.slots, self.live, self._by_row_id, self._tail_ids):
             if own is not None:
                 yield own, int(own.nbytes)

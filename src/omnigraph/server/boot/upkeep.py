@@ -9,6 +9,7 @@ from omnigraph.server.observe import event
 from omnigraph.server.state import Generation
 
 if TYPE_CHECKING:
+    from omnigraph.graph import Graph
     from omnigraph.write.upkeep import Upkeep
 
 
@@ -16,8 +17,9 @@ class ServedUpkeep:
     """Background upkeep of the main branch of each graph that is served. Several processes may do it: they give way."""
 
     def __init__(self) -> None:
-        self._running: dict[str, Upkeep] = {}
-        self._told: dict[str, int] = {}
+        self._running: dict[str, tuple[Graph, Upkeep]] = {}
+        """By address, with the handle: an address may come again with another one."""
+        self._told: dict[Upkeep, int] = {}
 
     def follow(self, generation: Generation) -> None:
         """Starts it for graphs that have come, and ends it for those that are served no more.
@@ -26,11 +28,13 @@ class ServedUpkeep:
         """
         failed: OmniGraphError | None = None
         bare = {routed.bare.uri: routed.bare for routed in generation.graphs.values()}
-        for uri in self._running.keys() - bare.keys():
-            self._running.pop(uri).stop()
+        for uri in [uri for uri, (graph, _) in self._running.items() if bare.get(uri) is not graph]:
+            ended = self._running.pop(uri)[1]
+            ended.stop()
+            self._told.pop(ended, None)
         for uri in bare.keys() - self._running.keys():
             try:
-                self._running[uri] = bare[uri].upkeep()
+                self._running[uri] = bare[uri], bare[uri].upkeep()
             except OmniGraphError as error:
                 failed = error
                 continue
@@ -41,13 +45,13 @@ class ServedUpkeep:
 
     def _tell(self) -> None:
         """What was done since the last look."""
-        for uri, upkeep in self._running.items():
+        for uri, (_, upkeep) in self._running.items():
             status = upkeep.status
-            if status.commits > self._told.get(uri, 0):
-                self._told[uri] = status.commits
+            if status.commits > self._told.get(upkeep, 0):
+                self._told[upkeep] = status.commits
                 event("upkeep worked", uri=uri, commits=status.commits, seconds=round(status.work_seconds, 3))
 
     def stop(self, seconds: float) -> None:
         """What has begun is finished, for at most so long each."""
-        for upkeep in self._running.values():
+        for _, upkeep in self._running.values():
             upkeep.stop(seconds)
