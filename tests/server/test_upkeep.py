@@ -52,7 +52,7 @@ def test_an_address_that_comes_again_with_another_handle_has_upkeep_of_that_one(
     served = ServedUpkeep()
 
     def serve(*graphs: Graph) -> None:
-        generation: Any = SimpleNamespace(graphs={"g": SimpleNamespace(bare=graph) for graph in graphs})
+        generation: Any = SimpleNamespace(graphs={graph.uri: SimpleNamespace(bare=graph) for graph in graphs})
         served.follow(generation)
 
     def running(graph: Graph) -> bool:
