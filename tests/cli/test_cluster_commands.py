@@ -147,6 +147,8 @@ def test_policy_tests_and_explanations_tell_what_the_policy_decides(
         "branch: main",
         "message: policy denied action 'change' on branch 'main' for actor 'ann'",
     ]
+    other = omnigraph("policy explain --actor ann --action branch-merge --branch main --cluster c").stdout
+    assert "hint: rules look at the target branch of branch_merge: give --target-branch\n" in other
     allowed = omnigraph("policy explain --actor ann --action change --branch drafts --cluster c --json")
     assert json.loads(allowed.stdout)["matched_rule"] == "draft-write"
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -84,6 +86,18 @@ def test_flag_applies_exactly_where_the_table_says(path: str, flag: Flag, legal:
 
 def test_table_has_every_command() -> None:
     assert {path for path, _, _ in ROWS} == set(COMMANDS)
+
+
+def test_table_of_the_reference_page_is_this_one() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "cli.md").read_text(encoding="utf-8")
+    flags, _, *lines = page[page.index("| commands | `--server`") :].partition("\n\n")[0].splitlines()
+    shown = {
+        (command, Flag(flag.strip(" `-")), mark.strip() == "yes")
+        for line in lines
+        for command in re.findall(r"`([^`]+)`", line.split("|")[1])
+        for flag, mark in zip(flags.split("|")[2:-1], line.split("|")[2:-1], strict=True)
+    }
+    assert shown == set(ROWS)
 
 
 @pytest.mark.parametrize(

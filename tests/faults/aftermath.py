@@ -114,7 +114,7 @@ class Aftermath:
         if commit is not None and not any(commit in ids for ids in commits.values()):
             self.findings.append(f"the acknowledged commit {commit} is not there")
         for branch, other in (self._case.meanwhile or {}).get("commits", {}).items():
-            if other not in commits.get(branch, ()):
+            if branch in commits and other not in commits[branch]:  # a branch that is to be deleted may be gone
                 self.findings.append(f"the commit {other} that another made on {branch} meanwhile is not there")
 
     def _check_mark(self, content: Content, name: str, written: Content) -> None:

@@ -5,12 +5,25 @@ from __future__ import annotations
 import json
 import shutil
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from omnigraph.graph import Graph
 from omnigraph.storage import open_storage
-from server.served_library import ADD_AUTHOR, TOKENS, G, library_server, write_library
+from server.served_library import (
+    ADD_AUTHOR,
+    ALL_AUTHORS,
+    BORN_AFTER,
+    SCHEMA,
+    TOKENS,
+    G,
+    fill_library,
+    library_server,
+    write_library,
+)
 from support.clusters.written_ledger import WrittenCluster
 from support.processes.interrupted_writes import PERSON, interrupted
 from support.processes.interrupted_writes import SCHEMA as PEOPLE
@@ -56,6 +69,44 @@ def test_an_applied_revision_is_served_without_a_restart(tmp_path: Path) -> None
         Path(cluster.root, "__cluster", "state.json").write_text("{ broken")
         server.logged("what is served stays as it was")
         assert server.send("POST", f"{G}/queries/one", json={}).status == 200
+
+
+def test_one_served_graph_has_the_queries_of_a_file_and_follows_its_changes(tmp_path: Path) -> None:
+    uri, file = str(tmp_path / "library.omni"), tmp_path / "books.gq"
+    fill_library(Graph.init(uri, SCHEMA).uri, tmp_path / "assets")
+    file.write_text(f"{ALL_AUTHORS}\n{ADD_AUTHOR}\n")
+    command = [sys.executable, "-m", "omnigraph.cli", "serve", uri, "--port", "0", "--queries", str(file)]
+    with serving(command, tmp_path) as server:
+
+        def names() -> list[str]:
+            return [each["name"] for each in server.send("GET", f"{G}/queries").json["queries"]]
+
+        assert names() == ["add_author", "all_authors"]
+        assert server.send("POST", f"{G}/queries/add_author", json={"params": {"h": "eco"}}).status == 200
+        assert server.send("POST", f"{G}/queries/all_authors", json={}).json["row_count"] == 4
+        file.write_text(BORN_AFTER)
+        server.logged("revision served")
+        assert names() == ["born_after"]
+        file.write_text("query broken() { match { $a: Nobody } return { $a.x } }")
+        server.logged("what is served stays as it was")
+        assert names() == ["born_after"]
+        file.write_text(ALL_AUTHORS)
+        server.logged("revision served", times=2)
+        assert names() == ["all_authors"]
+
+
+def test_one_served_graph_with_queries_that_do_not_fit_does_not_start_and_says_which(tmp_path: Path) -> None:
+    uri, file = str(tmp_path / "library.omni"), tmp_path / "books.gq"
+    Graph.init(uri, SCHEMA).close()
+    file.write_text("query broken() { match { $a: Nobody } return { $a.x } }")
+    command = [sys.executable, "-m", "omnigraph.cli", "serve", uri, "--port", "0", "--queries", str(file)]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert ended.returncode == 1
+    assert "query 'broken'" in ended.stderr
+    assert "Nobody" in ended.stderr
+    missing = subprocess.run([*command[:-1], str(file) + "x"], capture_output=True, text=True, timeout=60, check=False)
+    assert missing.returncode == 1
+    assert "query file" in missing.stderr
 
 
 def test_a_graph_that_could_not_be_served_comes_back_and_is_unavailable_until_then(tmp_path: Path) -> None:

@@ -16,11 +16,18 @@ import pytest
 
 from omnigraph.graph import Graph
 from omnigraph.language import CompileError
-from omnigraph.model.errors import AlreadyInitialized, GraphNotFound, InitializationClaimed, OmniGraphError
+from omnigraph.model.errors import (
+    AlreadyInitialized,
+    GraphNotFound,
+    InitializationClaimed,
+    OmniGraphError,
+    SyncFailed,
+)
 from omnigraph.storage import GraphStorage
 from omnigraph.storage import create as birth
 from omnigraph.storage.failpoints import InjectedFault, Point, armed
 from omnigraph.storage.manifest.rows import MANIFEST_SCHEMA
+from omnigraph.storage.objects.local import LocalObjects
 from support.processes.writers import SCHEMA
 
 OTHER = "node Thing { label: String @key }\n"
@@ -156,6 +163,42 @@ def test_an_init_killed_after_the_birth_has_made_the_graph(tmp_path: Path) -> No
     assert len(Graph.open(uri).commits()) == 1
     with pytest.raises(AlreadyInitialized):
         Graph.init(uri, SCHEMA, force=True)
+
+
+@pytest.fixture
+def undeletable(monkeypatch: pytest.MonkeyPatch) -> None:
+    def delete(_: LocalObjects, name: str, *, lasting: bool = True) -> None:
+        raise SyncFailed(name, "Input/output error")
+
+    monkeypatch.setattr(LocalObjects, "delete", delete)
+
+
+@pytest.mark.usefixtures("undeletable")
+def test_a_graph_whose_claim_cannot_be_removed_is_created_all_the_same(tmp_path: Path) -> None:
+    graph = Graph.init(str(tmp_path / "g"), SCHEMA)
+    assert len(graph.commits()) == 1
+    assert [finding.code for finding in graph.verify().findings] == ["init_claim"]
+    assert graph.verify().ok
+
+
+@pytest.mark.usefixtures("undeletable")
+def test_a_refused_init_that_cannot_tidy_up_says_why_it_was_refused(tmp_path: Path) -> None:
+    with armed(Point.INIT_SOURCE_WRITTEN), pytest.raises(InjectedFault):
+        Graph.init(str(tmp_path / "g"), SCHEMA)
+
+
+def test_an_init_whose_puts_had_to_be_repeated_does_not_take_its_own_objects_for_anothers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put = LocalObjects.write_if_absent
+
+    def repeated(self: LocalObjects, name: str, data: bytes) -> str | None:
+        put(self, name, data)
+        return put(self, name, data)
+
+    monkeypatch.setattr(LocalObjects, "write_if_absent", repeated)
+    monkeypatch.setattr(LocalObjects, "require_conditional_puts", lambda _: None)
+    assert len(Graph.init(str(tmp_path / "g"), SCHEMA).commits()) == 1
 
 
 def test_tx_C44_a_lost_acknowledgement_of_the_birth_is_still_success(new_root: Callable[[str], str]) -> None:

@@ -25,7 +25,7 @@ class Work:
         self.admission = admission
         self._readers = ThreadPoolExecutor(read_threads, thread_name_prefix="read")
         self._writers = ThreadPoolExecutor(write_threads, thread_name_prefix="write")
-        self._writes: set[asyncio.Task[Any]] = set()
+        self._writes: set[asyncio.Future[Any]] = set()
 
     async def read(self, request: Request, run: Callable[[], Answer], cancel: Callable[[], None]) -> Answer:
         """Runs a read. `cancel` is called, and ClientGone raised, when the client goes away while it runs."""
@@ -48,16 +48,15 @@ class Work:
 
     async def write(self, slot: Slot, run: Callable[[], Answer]) -> Answer:
         """Runs a write that was admitted. Whatever becomes of the request, it runs to its end and holds its slot."""
-        task: asyncio.Task[Answer] = asyncio.get_running_loop().create_task(self._own(slot, run))
-        self._writes.add(task)
-        task.add_done_callback(self._writes.discard)
-        return await asyncio.shield(task)
-
-    async def _own(self, slot: Slot, run: Callable[[], Answer]) -> Answer:
         try:
-            return await asyncio.wrap_future(self._writers.submit(run))
-        finally:
+            writing = asyncio.wrap_future(self._writers.submit(run))
+        except RuntimeError:  # the threads are gone: the process ends
             self.admission.free(slot)
+            raise
+        self._writes.add(writing)
+        writing.add_done_callback(lambda _: self.admission.free(slot))
+        writing.add_done_callback(self._writes.discard)
+        return await asyncio.shield(writing)
 
     def produce(self, run: Callable[[], None]) -> Future[None]:
         """A thread of its own for a stream: a slow client holds it, and nobody else waits for it."""

@@ -7,9 +7,10 @@ initialisers cannot interleave, and a crash at any point leaves either a whole g
 from __future__ import annotations
 
 import json
+import logging
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
 
@@ -44,6 +45,8 @@ from omnigraph.storage.manifest import GraphCommit, GraphHead, ManifestRow, Tabl
 from omnigraph.storage.objects import storage_error
 from omnigraph.storage.tables import object_path, table_schema
 
+_log = logging.getLogger("omnigraph.storage")
+
 
 def create_graph(storage: GraphStorage, schema: CompiledSchema, *, force: bool = False) -> GraphCommit:
     """Creates the graph and returns its genesis commit. `force` replaces orphan schema files of an unfinished init."""
@@ -57,12 +60,20 @@ def create_graph(storage: GraphStorage, schema: CompiledSchema, *, force: bool =
         _refuse_used_root(storage, force)
         _write_contract(storage, schema, force, written)
     except (OmniGraphError, InjectedFault):
-        for name in reversed(written):  # only what this attempt wrote: the rest may belong to a graph that lives
-            storage.objects.delete(name)
+        _remove(storage, reversed(written))  # only what this attempt wrote: the rest may belong to a graph that lives
         raise
     genesis = _create_datasets(storage, schema)
-    storage.objects.delete(layout.INIT_CLAIM)
+    _remove(storage, [layout.INIT_CLAIM])
     return genesis
+
+
+def _remove(storage: GraphStorage, names: Iterable[str]) -> None:
+    """Removes what is not needed any more. A file that stays changes neither a success nor the reason of a failure."""
+    for name in names:
+        try:
+            storage.objects.delete(name)
+        except OmniGraphError as error:
+            _log.warning("%s stays behind: %s", storage.root.join(name), error)
 
 
 def _refuse_used_root(storage: GraphStorage, force: bool) -> None:
@@ -93,11 +104,19 @@ def _make_root(storage: GraphStorage) -> None:
 
 def _claim(storage: GraphStorage, force: bool) -> None:
     claim = json.dumps({"version": 1, "attempt_id": new_ulid()}).encode()
-    if storage.objects.write_if_absent(layout.INIT_CLAIM, claim) is None:
+    if not _put_new(storage, layout.INIT_CLAIM, claim):
         held = storage.objects.read(layout.INIT_CLAIM)
         took_over = force and held is not None and storage.objects.write_if_match(layout.INIT_CLAIM, claim, held.etag)
         if not took_over:
             raise InitializationClaimed(storage.root.uri, _attempt_of(held.data if held else b"{}"))
+
+
+def _put_new(storage: GraphStorage, name: str, data: bytes) -> bool:
+    """False when something else is there. A put that the client had to repeat finds what it put itself."""
+    if storage.objects.write_if_absent(name, data) is not None:
+        return True
+    found = storage.objects.read(name)
+    return found is not None and found.data == data
 
 
 def _attempt_of(data: bytes) -> str:
@@ -111,7 +130,7 @@ def _write_contract(storage: GraphStorage, schema: CompiledSchema, force: bool, 
     for name, data in contract.contract_of(schema).items():
         if force:
             storage.objects.write(name, data)
-        elif storage.objects.write_if_absent(name, data) is None:
+        elif not _put_new(storage, name, data):
             raise AlreadyInitialized(storage.root.uri)
         written.append(name)
         if name == layout.SCHEMA_SOURCE:

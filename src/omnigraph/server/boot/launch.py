@@ -25,6 +25,7 @@ class Launch:
     store: str | None = None
     graph_id: str | None = None
     policy_file: str | None = None
+    queries_file: str | None = None
     token_file: str | None = None
     bind: str = DEFAULT_BIND
     unauthenticated: bool = False

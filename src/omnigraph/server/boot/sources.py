@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 from omnigraph.cluster import EmbeddingProfile, ServingSnapshot, read_serving_snapshot
+from omnigraph.language.query import parse_queries
 from omnigraph.model.errors import BadRequest
 from omnigraph.server.boot.launch import BootRefused, Launch
 from omnigraph.server.serving import PolicyText, ServedGraph, Serving
@@ -61,23 +62,38 @@ def _members(profile: EmbeddingProfile) -> dict[str, str]:
 
 
 class StoreSource:
-    """One graph, and the policy file beside it. The file is read again when it changes."""
+    """One graph, and the files beside it: a policy, stored queries. They are read again when they change."""
 
     def __init__(self, launch: Launch) -> None:
         self._launch = launch
 
     def read(self) -> Serving:
-        launch, policy = self._launch, None
-        if launch.policy_file is not None:
-            try:
-                text = Path(launch.policy_file).read_text(encoding="utf-8")
-            except (OSError, UnicodeDecodeError) as error:
-                reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-                raise BadRequest(f"the policy file '{launch.policy_file}' cannot be read: {reason}") from None
-            policy = PolicyText(name=launch.policy_file, text=text)
-        graph = ServedGraph(graph_id=launch.served_id, uri=launch.store or "", policy=policy)
-        digest = hashlib.sha256(b"" if policy is None else policy.text.encode()).hexdigest()
+        launch = self._launch
+        policy = _text_of("policy file", launch.policy_file)
+        queries = _text_of("query file", launch.queries_file)
+        graph = ServedGraph(
+            graph_id=launch.served_id,
+            uri=launch.store or "",
+            queries={} if queries is None else _each_query(queries, launch.queries_file),
+            policy=None if policy is None else PolicyText(name=launch.policy_file or "", text=policy),
+        )
+        digest = hashlib.sha256(repr((policy, queries)).encode()).hexdigest()
         return Serving(graphs=(graph,), revision=digest)
+
+
+def _text_of(kind: str, path: str | None) -> str | None:
+    if path is None:
+        return None
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise BadRequest(f"the {kind} '{path}' cannot be read: {reason}") from None
+
+
+def _each_query(text: str, path: str | None) -> dict[str, str]:
+    """Every query that the file declares, by its name, with the text of the whole file. Raises CompileError."""
+    return dict.fromkeys(parse_queries(text, file=path).by_name, text)
 
 
 def source_of(launch: Launch) -> Source:

@@ -51,7 +51,8 @@ class Request:
         if self.is_read:
             return None
         try:
-            message = await asyncio.wait_for(self._receive(), self._idle_seconds)
+            async with asyncio.timeout(self._idle_seconds):
+                message = await self._receive()
         except TimeoutError:
             refusal = HttpRefusal(408, f"nothing of the body came for {self._idle_seconds:g} s")
             refusal.closes = True

@@ -128,9 +128,19 @@ def explain(
         "target_branch": target_branch,
         "matched_rule": decision.rule,
         "message": decision.message,
+        "hint": _other_branch(action, branch, target_branch),
     }
     shown = {name: value for name, value in document.items() if value is not None}
     session.output.show(shown, (f"{name}: {value}" for name, value in shown.items()))
+
+
+def _other_branch(action: Action, branch: str | None, target_branch: str | None) -> str | None:
+    """Rules narrow an action by its branch or by its target: a request that gives the other one meets no such rule."""
+    given = {"branch": branch, "target_branch": target_branch}
+    wanted = action.scope_key
+    if wanted is None or given[wanted] is not None or not any(given.values()):
+        return None
+    return f"rules look at the {wanted.replace('_', ' ')} of {action}: give --{wanted.replace('_', '-')}"
 
 
 def _action(word: str) -> Action:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 @click.option("--host", metavar="HOST", default="127.0.0.1", show_default=True, help="Another one needs tokens.")
 @click.option("--token-file", metavar="FILE", help='The bearer tokens as JSON: {"actor": "token", …}.')
 @click.option("--policy", metavar="FILE", help="A policy file that says who may do what.")
+@click.option("--queries", metavar="FILE", help="Offer the queries of this .gq file by their names.")
 @click.option("--graph-id", metavar="ID", help="The id of the graph in URLs.  [default: the name of its folder]")
 @click.option("--workers", type=click.IntRange(min=1), default=1, show_default=True, help="Processes that serve.")
 @click.option("--upkeep", is_flag=True, help="Compact tables and extend indexes while it serves.")
@@ -39,6 +40,7 @@ def command(
     host: str,
     token_file: str | None,
     policy: str | None,
+    queries: str | None,
     graph_id: str | None,
     workers: int,
     upkeep: bool,
@@ -57,6 +59,7 @@ def command(
         store=session.target(uri).uri,
         graph_id=graph_id,
         policy_file=policy,
+        queries_file=queries,
         token_file=token_file,
         bind=bind,
         unauthenticated=True,
