@@ -8,7 +8,7 @@ from typing import Any
 
 from faults.case import Case, Rehearsal
 from faults.children import Child
-from faults.judging import Answer, is_typed, judge_each, judge_state, marks, of_error, state_of, unmarked
+from faults.judging import Answer, is_typed, judge_each, judge_state, marks, misleads, of_error, state_of, unmarked
 from support.faults.fault_operations import Content
 from support.faults.fault_shim import FAILING
 
@@ -61,6 +61,8 @@ class Aftermath:
         for answer, who in ((self._performed, ""), (self._case.meanwhile, "the other writer: ")):
             if answer is not None and not is_typed(answer):
                 self.findings.append(f"{who}raw {of_error(answer)}\n{_indented(answer['error']['where'])}")
+            if answer is not None and misleads(answer):
+                self.findings.append(f"{who}told of damage where there is none: {of_error(answer)}")
         if self._is_silent and self._is_unsynced():
             self.findings.append(f"acknowledged although it could not be synced: {self._case.hit}")
 

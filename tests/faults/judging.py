@@ -34,6 +34,12 @@ def admits(answer: Answer) -> bool:
     return error is not None and bool(ADMITS & set(error["families"]))
 
 
+def misleads(answer: Answer) -> bool:
+    """Told of damage: no fault of a call and no rival does any."""
+    error = answer.get("error")
+    return error is not None and "Corrupt" in error["families"]
+
+
 def unmarked(content: Content) -> Content:
     return {branch: [line for line in lines if MARKED not in line] for branch, lines in content.items()}
 

@@ -52,6 +52,15 @@ def test_a_writer_that_was_held_up_while_it_looked_for_leftovers_removes_no_fork
     assert_none(each(store_bench, OPERATIONS["first_on_branch"], STORE_WAYS["held"], looks))
 
 
+def test_a_writer_that_comes_back_to_the_fork_of_another_is_not_told_of_damage(store_bench: StoreBench) -> None:
+    def looks(call: Call) -> bool:
+        asks = call.name == "HEAD" and call.path.endswith("/_refs/branches/draft.json")
+        reads = call.name == "GET" and "/tree/draft/" in call.path and call.path.endswith(".manifest")
+        return call.path.startswith("edges/") and (asks or reads)
+
+    assert_none(each(store_bench, OPERATIONS["first_on_branch"], STORE_WAYS["held"], looks))
+
+
 def test_a_repair_takes_a_store_that_does_not_answer_for_no_damage(store_bench: StoreBench) -> None:
     """It says that the store did not answer; it does not report a table as beyond repair and leave it."""
     assert_none(each(store_bench, OPERATIONS["repair"], STORE_WAYS["closed-often"], _looks_at_a_version))

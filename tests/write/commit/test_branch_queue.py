@@ -6,13 +6,23 @@ import subprocess
 import sys
 from itertools import pairwise
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
 from omnigraph.graph import Graph
-from omnigraph.model.errors import LeaseTimeout
+from omnigraph.model.errors import (
+    BranchExists,
+    Corrupt,
+    HistoricalVersionReclaimed,
+    LeaseLost,
+    LeaseTimeout,
+    OmniGraphError,
+    Unreachable,
+)
 from omnigraph.storage import open_storage
 from omnigraph.storage.failpoints import InjectedFault, Point, armed, visits
+from omnigraph.storage.leases import HeldLeases
 from omnigraph.storage.manifest import CommitIdentity, PublishPlan, publish
 from omnigraph.write.commit import branch_queue
 from omnigraph.write.rules.violations import ValidationFailed
@@ -105,6 +115,18 @@ def test_a_writer_that_gives_up_waiting_leaves_no_lease_behind(graph: Graph) -> 
     assert not branch_queue.is_busy(storage, "main")
     with storage.leases.hold("main", wait_s=0):
         pass  # the lease is free
+
+
+@pytest.mark.parametrize("damage", [Corrupt("t", "half a file"), BranchExists("b", "b"), HistoricalVersionReclaimed("t", 1)])
+def test_what_a_writer_finds_after_it_lost_the_branch_is_told_as_the_loss_and_else_as_it_is(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch, damage: OmniGraphError
+) -> None:
+    storage = open_storage(graph.uri)
+    for said, told in ((None, type(damage)), (Unreachable("no answer"), type(damage)), (LeaseLost("taken"), LeaseLost)):
+        with monkeypatch.context() as patched, pytest.raises(told), branch_queue.window(storage, "main"):
+            patched.setattr(HeldLeases, "check", Mock(side_effect=said))
+            raise damage
+    assert not branch_queue.is_busy(storage, "main")
 
 
 def test_killed_before_the_publish_the_first_is_finished_and_the_second_that_waited_is_absent(graph: Graph) -> None:

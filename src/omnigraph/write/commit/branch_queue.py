@@ -23,12 +23,19 @@ import os
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import field
 from functools import lru_cache
 from typing import Any
 
-from omnigraph.model.errors import LeaseLost, LeaseTimeout
+from omnigraph.model.errors import (
+    BranchExists,
+    Corrupt,
+    HistoricalVersionReclaimed,
+    LeaseLost,
+    LeaseTimeout,
+    Unreachable,
+)
 from omnigraph.model.late_dataclass import dataclass
 from omnigraph.storage import GraphStorage
 from omnigraph.storage.leases import WAIT_MAX_S, HeldLeases
@@ -119,9 +126,21 @@ def window(storage: GraphStorage, branch: str, *, wait_s: float = WAIT_MAX_S) ->
         if not got:
             _leave_nothing(queue)
             raise LeaseTimeout(f"timed out waiting for branch '{branch}': other writers of this process hold it")
-        yield _lease(queue, storage, branch, deadline)
+        with _told_as_lost(_lease(queue, storage, branch, deadline)) as lease:
+            yield lease
     finally:
         place.leave()
+
+
+@contextmanager
+def _told_as_lost(lease: HeldLeases) -> Iterator[HeldLeases]:
+    """Raises LeaseLost instead of what looks like damage, and is the work of whoever has the branch by now."""
+    try:
+        yield lease
+    except (Corrupt, HistoricalVersionReclaimed, BranchExists):
+        with suppress(Unreachable):  # then the first error is what is known
+            lease.check()
+        raise
 
 
 def is_busy(storage: GraphStorage, branch: str) -> bool:
