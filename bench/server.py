@@ -264,12 +264,12 @@ def _sender(port: int) -> Callable[[str], object]:
 
 
 def _rate(count: int, seconds: float, writer: Callable[[int], Callable[[str], object]]) -> float:
-    done, until = Counter[int](), time.perf_counter() + seconds
+    done, writers = Counter[int](), [writer(number) for number in range(count)]
+    until = time.perf_counter() + seconds
 
     def run(number: int) -> None:
-        write = writer(number)
         while time.perf_counter() < until:
-            write(f"w-{number}-{time.time_ns()}")
+            writers[number](f"w-{number}-{time.time_ns()}")
             done[number] += 1
 
     threads = [threading.Thread(target=run, args=(number,)) for number in range(count)]

@@ -35,7 +35,7 @@ def admits(answer: Answer) -> bool:
 
 
 def misleads(answer: Answer) -> bool:
-    """Told of damage: no fault of a call and no rival does any."""
+    """Told of damage: no call that fails and no rival does any."""
     error = answer.get("error")
     return error is not None and "Corrupt" in error["families"]
 

@@ -1,12 +1,14 @@
 """Every fault at every place of every operation. Run: PYTHONPATH=tests python -m faults.soak
 
 Prints how many places each operation has, what was found at which of them, and a summary. It takes hours; `--every`,
-`--operations` and `--ways` make it shorter.
+`--operations` and `--ways` make it shorter, and `--first` goes on where a run of one way was stopped: how far it is
+stands on stderr.
 """
 
 from __future__ import annotations
 
 import argparse
+import sys
 import tempfile
 import time
 from collections import Counter, defaultdict
@@ -38,7 +40,7 @@ def main() -> int:
         chosen = {name: ways[name] for name in (given.ways.split(",") if given.ways else ways)}
         for name in names:
             every = max(given.every, given.spark_every) if name == ON_SPARK else given.every
-            failures += _try_all(bench, OPERATIONS[name], chosen, every)
+            failures += _try_all(bench, OPERATIONS[name], chosen, every, given.first)
     _summarise(failures)
     return 1 if failures else 0
 
@@ -49,6 +51,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--operations", help="some of them, joined by commas")
     parser.add_argument("--ways", help="some of them, joined by commas")
     parser.add_argument("--every", type=int, default=1, help="only every so manieth place")
+    parser.add_argument("--first", type=int, default=1, help="the first place to try")
     parser.add_argument("--spark-every", type=int, default=SPARK_EVERY, help="the same for the load on Spark")
     parser.add_argument("--folder", help="where the graphs are made")
     return parser.parse_args()
@@ -62,14 +65,18 @@ def _bench(storage: str, folder: Path, stack: ExitStack) -> tuple[Bench, Mapping
     return stack.enter_context(StoreBench(folder, server, proxy, "soak")), STORE_WAYS
 
 
-def _try_all(bench: Bench, operation: Operation, ways: Mapping[str, AnyFault], every: int) -> Iterator[Trial]:
+def _try_all(
+    bench: Bench, operation: Operation, ways: Mapping[str, AnyFault], every: int, first: int
+) -> Iterator[Trial]:
     for name, way in ways.items():
         calls = bench.rehearse(operation, way).calls
         begun, outcomes, failed = time.monotonic(), Counter[str](), 0
         numbers = list(places(calls, way))
-        for number in sorted({*numbers[::every], *numbers[-1:]}):  # the last may be the one after the acknowledgement
+        chosen = sorted({*numbers[::every], *numbers[-1:]})  # the last may be the one after the acknowledgement
+        for number in (each for each in chosen if each >= first):
+            print(f"\r{operation.name} {name}: {number} of {len(calls)}", end="", file=sys.stderr, flush=True)
             trial = bench.run(operation, at(way, number))
-            outcomes[trial.outcome.partition(":")[0].partition(",")[0]] += 1
+            outcomes[_kind(trial.outcome)] += 1
             if trial.findings:
                 failed += 1
                 print(f"{trial}\n", flush=True)
@@ -81,6 +88,12 @@ def _try_all(bench: Bench, operation: Operation, ways: Mapping[str, AnyFault], e
             f"{operation.name} {name}: {tried} of {len(calls)} places, {failed} failed, {took:.0f} s: {told}",
             flush=True,
         )
+
+
+def _kind(outcome: str) -> str:
+    """The error's name; of one inside the engine its words, too: there may be a better name for it."""
+    name = outcome.partition(":")[0].partition(",")[0]
+    return f"{name} ({outcome.rpartition(': ')[2][:100]})" if name == "Internal" else name
 
 
 def _summarise(failures: list[Trial]) -> None:

@@ -80,7 +80,8 @@ class App:
             if isinstance(reply, StreamReply):
                 await send_stream(send, reply, self.state.settings.idle_seconds)
             else:
-                await send_reply(send, reply, without_body=request.method == "HEAD")
+                is_head = request.method == "HEAD"
+                await send_reply(send, reply, without_body=is_head, hold=scope.get("omnigraph.hold"))
         except ClientGone:
             self.state.metrics.client_gone()
         except BrokenStream as error:

@@ -25,7 +25,7 @@ class Work:
         self.admission = admission
         self._readers = ThreadPoolExecutor(read_threads, thread_name_prefix="read")
         self._writers = ThreadPoolExecutor(write_threads, thread_name_prefix="write")
-        self._writes: set[asyncio.Future[Any]] = set()
+        self._writes: set[Future[Any]] = set()
 
     async def read(self, request: Request, run: Callable[[], Answer], cancel: Callable[[], None]) -> Answer:
         """Runs a read. `cancel` is called, and ClientGone raised, when the client goes away while it runs."""
@@ -48,15 +48,27 @@ class Work:
 
     async def write(self, slot: Slot, run: Callable[[], Answer]) -> Answer:
         """Runs a write that was admitted. Whatever becomes of the request, it runs to its end and holds its slot."""
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[Answer] = loop.create_future()
         try:
-            writing = asyncio.wrap_future(self._writers.submit(run))
+            writing = self._writers.submit(run)
         except RuntimeError:  # the threads are gone: the process ends
             self.admission.free(slot)
             raise
         self._writes.add(writing)
-        writing.add_done_callback(lambda _: self.admission.free(slot))
-        writing.add_done_callback(self._writes.discard)
-        return await asyncio.shield(writing)
+        writing.add_done_callback(lambda _: loop.call_soon_threadsafe(self._end, writing, slot, answer))
+        return await answer  # the request may be cancelled, and the answer with it; the write is not
+
+    def _end(self, writing: Future[Answer], slot: Slot, answer: asyncio.Future[Answer]) -> None:
+        self._writes.discard(writing)
+        self.admission.free(slot)
+        if answer.done():
+            return
+        error = writing.exception()
+        if error is None:
+            answer.set_result(writing.result())
+        else:
+            answer.set_exception(error)
 
     def produce(self, run: Callable[[], None]) -> Future[None]:
         """A thread of its own for a stream: a slow client holds it, and nobody else waits for it."""
@@ -78,8 +90,8 @@ class Work:
     async def finish(self, seconds: float) -> int:
         """Waits for the writes that are under way, and returns how many are not done in time."""
         if self._writes:
-            await asyncio.wait(set(self._writes), timeout=seconds)
-        return len(self._writes)
+            await asyncio.wait({asyncio.wrap_future(each) for each in self._writes}, timeout=seconds)
+        return sum(not each.done() for each in self._writes)
 
     def close(self) -> None:
         self._readers.shutdown(wait=False, cancel_futures=True)

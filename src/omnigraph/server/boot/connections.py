@@ -1,4 +1,5 @@
-"""Connections: uvicorn's protocol with limits on how long a client may take, and a way to break a body off."""
+"""Connections: uvicorn's protocol with limits on how long a client may take, and ways to break a body off and to send
+a whole answer at once."""
 
 from __future__ import annotations
 
@@ -8,6 +9,36 @@ from typing import Any
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 HEAD_BYTES_MAX = 64 * 1024
+
+
+class JoiningTransport:
+    """A transport that holds the head of an answer back when it is asked to, and sends it together with the body.
+
+    Two writes are two packets, which wake the client twice: as much work as a lookup takes.
+    """
+
+    __slots__ = ("_held", "_is_asked", "_transport")
+
+    def __init__(self, transport: Any) -> None:
+        self._transport = transport
+        self._is_asked = False
+        self._held: bytes | None = None
+
+    def hold(self) -> None:
+        """The next write waits for the one after it."""
+        self._is_asked = True
+
+    def write(self, data: bytes) -> None:
+        if self._is_asked:
+            self._held, self._is_asked = data, False
+        elif self._held is not None:
+            head, self._held = self._held, None
+            self._transport.writelines((head, data))
+        else:
+            self._transport.write(data)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
 
 
 def protocol_with(head_seconds: float, drop_seconds: float) -> type[HttpToolsProtocol]:
@@ -23,6 +54,7 @@ def protocol_with(head_seconds: float, drop_seconds: float) -> type[HttpToolsPro
 
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)
+            self.transport = JoiningTransport(transport)  # type: ignore[assignment]
             self._head_timer = self.loop.call_later(head_seconds, self._too_slow)
 
         def connection_lost(self, exc: Exception | None) -> None:
@@ -43,6 +75,7 @@ def protocol_with(head_seconds: float, drop_seconds: float) -> type[HttpToolsPro
             self._stop("_head_timer")
             self._is_in_head, self._head_bytes = False, 0
             self.scope["omnigraph.abort"] = self.transport.abort  # type: ignore[typeddict-unknown-key]
+            self.scope["omnigraph.hold"] = self.transport.hold  # type: ignore[typeddict-unknown-key, attr-defined]
             super().on_headers_complete()
 
         def on_message_complete(self) -> None:

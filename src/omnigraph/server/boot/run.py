@@ -166,6 +166,7 @@ def _config(booted: Booted) -> uvicorn.Config:
         log_config=None,
         access_log=False,
         server_header=False,
+        proxy_headers=False,  # nothing here looks at the address of a caller
         timeout_keep_alive=int(settings.keep_alive_seconds),
         timeout_graceful_shutdown=max(1, int(settings.drain_seconds)),
         backlog=BACKLOG,
