@@ -47,6 +47,20 @@ def test_a_schema_change_whose_copied_rows_were_not_written_whole_is_not_acknowl
     assert_none(copies)
 
 
+@pytest.mark.parametrize("way", ["torn", "error"])
+def test_an_index_whose_own_files_were_not_written_whole_is_no_damage_of_the_table(
+    local_bench: LocalBench, way: str
+) -> None:
+    """A build reads its files again, and takes one that was cut short for damage."""
+    builds = each(
+        local_bench,
+        OPERATIONS["ensure_indices"],
+        LOCAL_WAYS[way],
+        lambda call: call.name == "write" and call.path.startswith("__staging/") and "/staging/.tmp" in call.path,
+    )
+    assert_none(builds)
+
+
 @pytest.mark.parametrize("way", ["power-cut", "power-cut-some"])
 def test_a_power_cut_in_the_middle_of_an_insert_needs_no_person(local_bench: LocalBench, way: str) -> None:
     """What was not synced is gone, files and names: the graph is read, opened and written as if nothing had been."""

@@ -15,11 +15,12 @@ import numpy as np
 import pytest
 
 from omnigraph.graph import Graph
-from omnigraph.model.errors import PreconditionFailed, TypeNotFound
+from omnigraph.model.errors import Corrupt, PreconditionFailed, TypeNotFound, Unreachable
 from omnigraph.query.search import nearest, text_matches, vectors
 from omnigraph.storage import All, OneOf
 from omnigraph.storage.failpoints import InjectedFault, Point, armed
-from omnigraph.storage.indexes.builds import BuildTask, BuiltSegment, build_in_threads, existing_indexes
+from omnigraph.storage.indexes import builds
+from omnigraph.storage.indexes.builds import BuildTask, BuiltSegment, IndexBuild, build_in_threads, existing_indexes
 from omnigraph.write.upkeep import index_plan, indexing
 from omnigraph.write.upkeep.indexing import ensure_indices
 from support.graphs.people import FX_SCHEMA, INSERT_PERSON, fx, people
@@ -226,6 +227,27 @@ def test_what_was_built_is_kept_when_a_writer_is_first(tmp_path: Path) -> None:
     assert graph.ensure_indices().pending == ()
     assert people(graph)["Eve"] is None
     assert graph.verify().ok
+
+
+@pytest.mark.parametrize("has_damage", [False, True])
+def test_a_build_that_breaks_off_blames_the_table_only_if_its_rows_cannot_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_damage: bool
+) -> None:
+    graph = fx(tmp_path / "g")
+    built = builds._written_segment
+
+    def broken(copy: Any, build: IndexBuild) -> Any:
+        built(copy, build)
+        raise OSError("file does not appear to be a Lance file (invalid magic: [76, 65, 78, 67])")
+
+    monkeypatch.setattr(builds, "_written_segment", broken)
+    if has_damage:
+        for file in Path(graph.uri).glob("*s/*/data/*.lance"):
+            file.write_bytes(file.read_bytes()[:-40])
+        graph = Graph.open(graph.uri)
+    with pytest.raises(Corrupt if has_damage else Unreachable) as told:
+        graph.ensure_indices()
+    assert has_damage or "could not be built" in told.value.sentence()
 
 
 # --- deaths -----------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.model.errors import OmniGraphError
+from omnigraph.model.errors import Internal, OmniGraphError, Unreachable
 from omnigraph.model.identifiers import new_ulid
 from omnigraph.model.late_dataclass import dataclass
 from omnigraph.storage.bulk import StagingArea, StagingFiles, scratch_copy
@@ -25,7 +25,7 @@ from omnigraph.storage.graph_storage import reading
 from omnigraph.storage.indexes.probes import as_literals
 from omnigraph.storage.indexes.text_search import text_index
 from omnigraph.storage.indexes.vector_search import known_fault, vector_ranked
-from omnigraph.storage.lance import LanceOperation, Transaction, translated
+from omnigraph.storage.lance import Dataset, LanceOperation, Transaction, translated
 from omnigraph.storage.manifest import TablePin
 from omnigraph.storage.predicates import Contains, IsNull, Not, OneOf, to_sql
 from omnigraph.storage.tables import (
@@ -171,23 +171,42 @@ def rewritten_fragments(table: Table, fragments: Sequence[int]) -> frozenset[int
 
 def build_segment(task: BuildTask) -> BuiltSegment:
     """Writes the files of one new segment into the staging area. A kernel: runs in threads and in tasks."""
-    root, build = task.files.root, task.build
-    table = reading(root).tables.open(task.pin)
+    table = reading(task.files.root).tables.open(task.pin)
     folder = f"index/{new_ulid()}"
-    with task.files.at_work(), translated(table.uri):
-        copy = scratch_copy(table, task.files, folder)
-        segment = copy.create_index_uncommitted(
-            build.spec.column,
-            build.spec.kind,
-            name=build.spec.name,
-            replace=True,
-            fragment_ids=list(build.fragments),
-            **dict(build.spec.parameters),
-        )
-        if build.spec.kind == "INVERTED":  # a raw full-text segment is unreadable until it is merged out of staging
-            segment = copy.merge_existing_index_segments([segment])
+    try:
+        with task.files.at_work(), translated(table.uri):
+            segment = _written_segment(scratch_copy(table, task.files, folder), task.build)
+    except Internal as error:
+        raise _told_of_the_build(table, task.build, error) from error
     reach(Point.INDEX_BUILT)
     return BuiltSegment(folder, segment)
+
+
+def _written_segment(copy: Dataset, build: IndexBuild) -> Any:
+    segment = copy.create_index_uncommitted(
+        build.spec.column,
+        build.spec.kind,
+        name=build.spec.name,
+        replace=True,
+        fragment_ids=list(build.fragments),
+        **dict(build.spec.parameters),
+    )
+    if build.spec.kind == "INVERTED":  # a raw full-text segment is unreadable until it is merged out of staging
+        segment = copy.merge_existing_index_segments([segment])
+    return segment
+
+
+def _told_of_the_build(table: Table, build: IndexBuild, error: Internal) -> OmniGraphError:
+    """A build reads its own files again: when a disk cut one of them short, the table has no damage for all that.
+
+    Raises what a scan of the table finds if the damage is there.
+    """
+    for _ in scan_fragments(table, build.fragments, [build.spec.column]):
+        pass
+    return Unreachable(
+        f"index '{build.spec.name}' of '{table.uri}' could not be built: {error.sentence()}",
+        "the graph is as it was and the rows can be read: check that the disk has room, and try again",
+    )
 
 
 def build_in_threads(tasks: Sequence[BuildTask]) -> list[BuiltSegment]:
