@@ -61,6 +61,18 @@ def test_a_writer_that_comes_back_to_the_fork_of_another_is_not_told_of_damage(s
     assert_none(each(store_bench, OPERATIONS["first_on_branch"], STORE_WAYS["held"], looks))
 
 
+def test_a_recovery_that_was_held_up_before_it_restored_a_table_needs_no_person_afterwards(
+    store_bench: StoreBench,
+) -> None:
+    """A restore is never refused: it lands on top of what another writer did meanwhile, and is taken back there."""
+
+    def opens_the_table(call: Call) -> bool:
+        is_list = call.name == "GET" and "prefix=" in call.path and call.path.endswith("/_versions/")
+        return "nodes/" in call.path and (is_list or (call.name == "HEAD" and "/_versions/" in call.path))
+
+    assert_none(each(store_bench, OPERATIONS["recover_back"], STORE_WAYS["held"], opens_the_table))
+
+
 def test_a_repair_takes_a_store_that_does_not_answer_for_no_damage(store_bench: StoreBench) -> None:
     """It says that the store did not answer; it does not report a table as beyond repair and leave it."""
     assert_none(each(store_bench, OPERATIONS["repair"], STORE_WAYS["closed-often"], _looks_at_a_version))

@@ -6,7 +6,7 @@ the lease of the branch and has looked at every version that it covers.
 
 from __future__ import annotations
 
-from omnigraph.model.errors import Corrupt, Internal
+from omnigraph.model.errors import Corrupt, ReadSetChanged
 from omnigraph.model.late_dataclass import dataclass
 from omnigraph.storage import layout
 from omnigraph.storage.graph_storage import GraphStorage
@@ -23,7 +23,7 @@ from omnigraph.storage.lance import (
     translated,
 )
 from omnigraph.storage.manifest import TableVersion
-from omnigraph.storage.tables import commit_of, object_path
+from omnigraph.storage.tables import commit_of, made_for, object_path
 
 UNREADABLE = "unreadable"
 """The operation of a version whose transaction Lance cannot read back."""
@@ -123,28 +123,42 @@ def _has_version(storage: GraphStorage, path: str, version: int) -> bool:
     return version > 0 and storage.objects.exists(layout.manifest_file(path, version))
 
 
-def restore_lineage(storage: GraphStorage, location: str, lineage: str | None, version: int, *, head: int) -> int:
-    """Puts the content of `version` on top of `head`; returns the new head. The caller has seen all up to `head`."""
+def restore_lineage(
+    storage: GraphStorage, location: str, lineage: str | None, version: int, *, head: int, commit_id: str
+) -> int:
+    """Puts the content of `version` on top of `head`; returns the new head. The caller has seen all up to `head`.
+
+    The new version says for which graph commit it was made: a restore that was held up until another writer had taken
+    the branch over lands on top of that one's work, and is taken back as any other late version. Raises ReadSetChanged
+    if it did not land on `head`.
+    """
     path = layout.branch_tree(location, lineage)
     uri = storage.root.join(path)
     with translated(uri):
         before = storage.handles.open_for_change(path, head)
-        transaction = Transaction(head, LanceOperation.Restore(version))
-        after = LanceDataset.commit(before, transaction, max_retries=0, storage_options=storage.root.lance_options)
-        _prove(storage, path, after, transaction, head, version)
+        transaction = made_for(Transaction(head, LanceOperation.Restore(version)), commit_id)
+        after = _committed(storage, path, before, transaction)
+        _prove(storage, path, after, version)
         if storage.root.is_local and storage.durability == "full":
             sync_version(before, after)
         return int(after.version)
 
 
-def _prove(storage: GraphStorage, path: str, after: Dataset, transaction: Transaction, head: int, version: int) -> None:
-    """A restore is never refused for a commit that came between, so what it landed on is checked."""
+def _committed(storage: GraphStorage, path: str, before: Dataset, transaction: Transaction) -> Dataset:
+    head = int(before.version)
+    try:
+        after = LanceDataset.commit(before, transaction, max_retries=0, storage_options=storage.root.lance_options)
+    except (OSError, ValueError, RuntimeError) as error:
+        if classify(error) is not Fault.CONFLICT:
+            raise
+        raise ReadSetChanged(f"table_version:{path}", str(head), "a newer one") from error
     landed = after.read_transaction(int(after.version))
-    if int(after.version) != head + 1 or landed.uuid != transaction.uuid:
-        raise Internal(
-            f"restore of '{path}' landed as version {after.version} instead of {head + 1}",
-            "another program writes to this graph without taking its lease",
-        )
+    if int(after.version) != head + 1 or landed.uuid != transaction.uuid:  # it is never refused for what came between
+        raise ReadSetChanged(f"table_version:{path}", str(head), str(int(after.version) - 1))
+    return after
+
+
+def _prove(storage: GraphStorage, path: str, after: Dataset, version: int) -> None:
     old = storage.handles.open_for_change(path, version)
     if not after.schema.equals(old.schema) or after.count_rows() != old.count_rows():
         raise Corrupt(storage.root.join(path), f"version {after.version} differs from the restored version {version}")

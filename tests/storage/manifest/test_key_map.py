@@ -82,7 +82,7 @@ class History:
             case "restore":
                 version = self.rng.choice(list(self.states))
                 head = restore_lineage(
-                    self.storage, self.pin.location, self.pin.lineage, version, head=self.pin.version
+                    self.storage, self.pin.location, self.pin.lineage, version, head=self.pin.version, commit_id="none"
                 )
                 self._at(head, self.states[version][1])
 

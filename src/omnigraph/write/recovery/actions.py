@@ -121,27 +121,28 @@ def roll_back(storage: GraphStorage, situation: Situation, fence: Fence) -> Reso
         return drop(storage, situation, fence)
     if sidecar.is_schema_apply:
         recovery_schema.discard_staged(storage.objects)
-    restored = [_restored(storage, one, fence) for one in moved]
-    _remove_untouched_forks(storage, situation, fence)
-    reach(Point.TABLES_RESTORED)
     outcomes = tuple(TableOutcome(one.pin.table_key, _first_seen_head(one), one.manifest) for one in moved)
     mark = RecoveryMark("RolledBack", outcomes)
+    identity = _recovery_identity(storage, sidecar, mark)
+    restored = [_restored(storage, one, identity.commit_id, fence) for one in moved]
+    _remove_untouched_forks(storage, situation, fence)
+    reach(Point.TABLES_RESTORED)
     plan = PublishPlan(
         branch=sidecar.branch_name,
         changes=tuple(restored),
         requirements=tuple(VersionIs(one.pin.table_key, one.manifest) for one in moved),
-        identity=_recovery_identity(storage, sidecar, mark),
+        identity=identity,
     )
     commit = publish(storage.manifest, plan, fence).commit
     _conclude(storage, sidecar, commit, mark, fence)
     return Resolution(sidecar.operation_id, "rolled_back", commit)
 
 
-def _restored(storage: GraphStorage, one: Observed, fence: Fence) -> TableVersion:
+def _restored(storage: GraphStorage, one: Observed, commit_id: str, fence: Fence) -> TableVersion:
     lineage, head = one.pin.table_branch, one.head
     if not one.is_restored:
         fence()  # a restore wins over anything that another holder of the lease might have written meanwhile
-        head = restore_lineage(storage, one.location, lineage, one.manifest, head=head)
+        head = restore_lineage(storage, one.location, lineage, one.manifest, head=head, commit_id=commit_id)
     return version_row(storage, one.pin.table_key, one.location, lineage, head)
 
 
