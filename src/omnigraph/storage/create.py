@@ -63,15 +63,15 @@ def create_graph(storage: GraphStorage, schema: CompiledSchema, *, force: bool =
         _remove(storage, reversed(written))  # only what this attempt wrote: the rest may belong to a graph that lives
         raise
     genesis = _create_datasets(storage, schema)
-    _remove(storage, [layout.INIT_CLAIM])
+    _remove(storage, [layout.INIT_CLAIM], lasting=False)  # if it comes back, it hides nothing of a whole graph
     return genesis
 
 
-def _remove(storage: GraphStorage, names: Iterable[str]) -> None:
+def _remove(storage: GraphStorage, names: Iterable[str], *, lasting: bool = True) -> None:
     """Removes what is not needed any more. A file that stays changes neither a success nor the reason of a failure."""
     for name in names:
         try:
-            storage.objects.delete(name)
+            storage.objects.delete(name, lasting=lasting)
         except OmniGraphError as error:
             _log.warning("%s stays behind: %s", storage.root.join(name), error)
 
