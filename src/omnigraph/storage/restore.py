@@ -153,7 +153,8 @@ def _committed(storage: GraphStorage, path: str, before: Dataset, transaction: T
             raise
         raise ReadSetChanged(f"table_version:{path}", str(head), "a newer one") from error
     landed = after.read_transaction(int(after.version))
-    if int(after.version) != head + 1 or landed.uuid != transaction.uuid:  # it is never refused for what came between
+    is_ours = landed is not None and landed.uuid == transaction.uuid
+    if not is_ours or int(after.version) != head + 1:  # it is never refused for what came between
         raise ReadSetChanged(f"table_version:{path}", str(head), str(int(after.version) - 1))
     return after
 

@@ -117,15 +117,22 @@ def test_a_writer_that_gives_up_waiting_leaves_no_lease_behind(graph: Graph) -> 
         pass  # the lease is free
 
 
-@pytest.mark.parametrize("damage", [Corrupt("t", "half a file"), BranchExists("b", "b"), HistoricalVersionReclaimed("t", 1)])
+@pytest.mark.parametrize(
+    "damage", [Corrupt("t", "half a file"), BranchExists("b", "b"), HistoricalVersionReclaimed("t", 1)]
+)
 def test_what_a_writer_finds_after_it_lost_the_branch_is_told_as_the_loss_and_else_as_it_is(
     graph: Graph, monkeypatch: pytest.MonkeyPatch, damage: OmniGraphError
 ) -> None:
     storage = open_storage(graph.uri)
-    for said, told in ((None, type(damage)), (Unreachable("no answer"), type(damage)), (LeaseLost("taken"), LeaseLost)):
-        with monkeypatch.context() as patched, pytest.raises(told), branch_queue.window(storage, "main"):
-            patched.setattr(HeldLeases, "check", Mock(side_effect=said))
+
+    def write(check_says: OmniGraphError | None) -> None:
+        with monkeypatch.context() as patched, branch_queue.window(storage, "main"):
+            patched.setattr(HeldLeases, "check", Mock(side_effect=check_says))
             raise damage
+
+    for said, told in ((None, type(damage)), (Unreachable("no answer"), type(damage)), (LeaseLost("taken"), LeaseLost)):
+        with pytest.raises(told):
+            write(said)
     assert not branch_queue.is_busy(storage, "main")
 
 

@@ -63,9 +63,7 @@ class StreamReply:
         self.headers.append((name.lower().encode("latin-1"), value.encode("latin-1")))
 
 
-async def send_reply(
-    send: Send, reply: Reply, *, without_body: bool, hold: Callable[[], None] | None = None
-) -> None:
+async def send_reply(send: Send, reply: Reply, *, without_body: bool, hold: Callable[[], None] | None = None) -> None:
     """Sends a whole answer. `hold` makes the connection send its head together with the body that follows."""
     if hold is not None and reply.body and not without_body:
         hold()
