@@ -13,6 +13,7 @@ from pathlib import Path
 
 import lance
 import pyarrow as pa
+import pyarrow.fs as fs
 import pytest
 from lance import LanceDataset
 from lance import LanceOperation as Op
@@ -234,6 +235,20 @@ def answered(status: int, code: str, version: int | None = 1) -> Provoke:
     return provoke
 
 
+def copied(status: int, code: str) -> Provoke:
+    """By Arrow's client."""
+
+    def provoke(uri: str) -> None:
+        with server(status, code) as endpoint:
+            once = fs.AwsStandardS3RetryStrategy(max_attempts=1)
+            client = fs.S3FileSystem(
+                access_key="a", secret_key="b", region="us-east-1", endpoint_override=endpoint, retry_strategy=once
+            )
+            client.copy_file("bucket/one", "bucket/other")
+
+    return provoke
+
+
 def cut_off(uri: str) -> None:
     with server(200, "None", missing=100) as endpoint:
         open_s3(endpoint, None)
@@ -259,6 +274,11 @@ PROVOKED: tuple[tuple[str, type[BaseException], Provoke], ...] = (
     ("invalidaccesskeyid", ValueError, answered(403, "InvalidAccessKeyId", None)),
     ("nosuchbucket", ValueError, answered(404, "NoSuchBucket", None)),
     ("403 forbidden", ValueError, answered(403, "AccessDenied")),
+    ("aws error access_denied", OSError, copied(403, "AccessDenied")),
+    ("aws error no_such_key", OSError, copied(404, "NoSuchKey")),
+    ("aws error", OSError, copied(500, "InternalError")),
+    ("aws error", OSError, copied(503, "SlowDown")),
+    ("aws error", OSError, copied(404, "NoSuchBucket")),
     ("non-2xx status code: 5", ValueError, answered(503, "SlowDown")),
     ("error sending request", ValueError, nobody_listens),
     ("request or response body error", ValueError, cut_off),

@@ -1,7 +1,7 @@
 """Lance's errors, classified once.
 
-Lance raises `OSError`, `ValueError` and friends for quite different things and tells them apart in prose. This is the
-only module that reads that prose; each text is pinned by a canary test.
+Lance raises `OSError`, `ValueError` and friends for quite different things and tells them apart in prose, and so does
+Arrow's client of object stores. This is the only module that reads that prose; each text is pinned by a canary test.
 """
 
 from __future__ import annotations
@@ -45,6 +45,9 @@ _TEXTS: tuple[tuple[str, Fault], ...] = (
     ("signaturedoesnotmatch", Fault.UNREACHABLE),
     ("nosuchbucket", Fault.UNREACHABLE),
     ("403 forbidden", Fault.READ_ONLY),
+    ("aws error access_denied", Fault.READ_ONLY),  # the words of Arrow's client, which moves what was staged
+    ("aws error no_such_key", Fault.MISSING),
+    ("aws error", Fault.UNREACHABLE),
     ("non-2xx status code: 5", Fault.UNREACHABLE),
     ("error sending request", Fault.UNREACHABLE),
     ("request or response body error", Fault.UNREACHABLE),
