@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from omnigraph.embeddings import config_from_profile
 from omnigraph.graph import Graph
 from omnigraph.pipeline.spark.task_environment import driver_settings, use_settings
 from omnigraph.write.intake.line_files import line_source
@@ -55,6 +56,17 @@ def test_a_load_on_spark_embeds_as_the_local_engine_does(
     vectors = {each["data"]["slug"]: each["data"]["emb"] for each in found["spark"]}
     assert vectors["d1"] == vectors["d8"] != vectors["d2"]
     assert (vectors["given"][0], vectors["null"]) == (1.0, None)
+
+
+def test_a_load_on_spark_embeds_with_the_provider_of_its_handle(spark: Any, tmp_path: Path) -> None:
+    found = {}
+    for engine in ("local", "spark"):
+        Graph.init(str(tmp_path / engine), SCHEMA, durability="os")
+        graph = Graph.open(str(tmp_path / engine), embedding=config_from_profile({"kind": "offline"}))
+        graph.load(source(tmp_path), mode="append", engine=engine, spark=spark)
+        found[engine] = exported(graph)
+    assert found["spark"] == found["local"]
+    assert all(each["data"]["emb"] for each in found["spark"] if each["data"]["slug"] != "null")
 
 
 def test_tasks_embed_nothing_when_the_driver_chose_nobody(spark: Any, tmp_path: Path) -> None:

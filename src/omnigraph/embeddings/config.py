@@ -1,8 +1,10 @@
-"""Which provider embeds, with which model, and how patiently: read from the environment, kept as one frozen value."""
+"""Which provider embeds, with which model, and how patiently: read from the environment or from a profile, kept as one
+frozen value."""
 
 from __future__ import annotations
 
 import os
+import re
 import warnings
 from collections.abc import Mapping
 from dataclasses import field
@@ -37,6 +39,7 @@ _DEFAULTS: Mapping[ProviderName, _Defaults] = {
     "mock": _Defaults("", "mock"),
     "offline": _Defaults("", "omnigraph-hashing-1"),
 }
+_WITHOUT_KEY: tuple[ProviderName, ...] = ("mock", "offline")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,11 +86,45 @@ def config_from_environment(environ: Mapping[str, str] | None = None) -> Embeddi
     key = next((environ[name] for name in defaults.key_variables if environ.get(name)), None)
     if not is_chosen(environ) and key is None:
         return None
+    return _config(provider, environ.get(MODEL), environ.get(BASE_URL), key, environ)
+
+
+def config_from_profile(profile: Mapping[str, str], environ: Mapping[str, str] | None = None) -> EmbeddingConfig:
+    """What a profile of a cluster names: `kind`, `base_url`, `model`, and as `api_key` the variable `${NAME}` that has
+    the key. The environment says how patiently to ask, and may have the mock embed instead.
+
+    Raises BadRequest for a kind that is not known and for a key that cannot be had.
+    """
+    environ = os.environ if environ is None else environ
+    provider = _unless_mock(_known(profile.get("kind", "openai-compatible"), "the profile of a provider"), environ)
+    key = None
+    if provider not in _WITHOUT_KEY:
+        name = _variable(profile.get("api_key", ""))
+        key = environ.get(name, "").strip()
+        if not key:
+            raise BadRequest(f"the embedding provider needs the variable {name}, which is not set", f"set {name}")
+    model = profile.get("model") if provider == profile.get("kind", "openai-compatible") else None
+    return _config(provider, model, profile.get("base_url"), key, environ)
+
+
+def _variable(text: str) -> str:
+    named = re.fullmatch(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}", text)
+    if named is None:
+        raise BadRequest(
+            "the profile of an embedding provider names no variable with its key", 'write api_key: "${NAME}"'
+        )
+    return named[1]
+
+
+def _config(
+    provider: ProviderName, model: str | None, base_url: str | None, key: str | None, environ: Mapping[str, str]
+) -> EmbeddingConfig:
+    defaults = _DEFAULTS[provider]
     deadline = _number(environ, "OMNIGRAPH_EMBED_DEADLINE_MS", 60_000)
     return EmbeddingConfig(
         provider=provider,
-        model=environ.get(MODEL) or defaults.model,
-        base_url=(environ.get(BASE_URL) or defaults.base_url).rstrip("/"),
+        model=model or defaults.model,
+        base_url=(base_url or defaults.base_url).rstrip("/"),
         api_key=key,
         deadline_s=deadline / 1000 if deadline else None,
         timeout_s=_number(environ, "OMNIGRAPH_EMBED_TIMEOUT_MS", 30_000) / 1000,
@@ -101,13 +138,24 @@ def config_from_environment(environ: Mapping[str, str] | None = None) -> Embeddi
 
 def _provider(environ: Mapping[str, str]) -> ProviderName:
     named = (environ.get(PROVIDER) or "").strip().lower()
-    if named and named not in PROVIDERS:
-        raise BadRequest(f"unknown embedding provider '{named}' in {PROVIDER}", f"use one of {', '.join(PROVIDERS)}")
-    if _is_mock(environ):
-        if named not in ("", "mock"):
-            warnings.warn(f"{MOCK} is set: the mock embeds instead of '{named}'", stacklevel=4)
-        return "mock"
-    return named or "openai-compatible"
+    if not named:
+        return "mock" if _is_mock(environ) else "openai-compatible"
+    return _unless_mock(_known(named, PROVIDER), environ)
+
+
+def _unless_mock(named: ProviderName, environ: Mapping[str, str]) -> ProviderName:
+    if not _is_mock(environ):
+        return named
+    if named != "mock":
+        warnings.warn(f"{MOCK} is set: the mock embeds instead of '{named}'", stacklevel=5)
+    return "mock"
+
+
+def _known(name: str, place: str) -> ProviderName:
+    for known in PROVIDERS:
+        if name == known:
+            return known
+    raise BadRequest(f"unknown embedding provider '{name}' in {place}", f"use one of {', '.join(PROVIDERS)}")
 
 
 def _is_mock(environ: Mapping[str, str]) -> bool:

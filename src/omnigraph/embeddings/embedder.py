@@ -131,15 +131,16 @@ class Embedder:
                 self._cached_bytes -= dropped.nbytes + KEY_BYTES
 
 
-@lru_cache(maxsize=8)
-def _shared(config: EmbeddingConfig) -> Embedder:
+@lru_cache(maxsize=64)
+def embedder_of(config: EmbeddingConfig) -> Embedder:
+    """The embedder of a configuration: the same one for the same settings, so that they share what they remember."""
     return Embedder(config)
 
 
 def embedder_from_environment() -> Embedder | None:
     """The embedder that the environment describes; None when it describes none. The same one for the same settings."""
     config = config_from_environment()
-    return None if config is None else _shared(config)
+    return None if config is None else embedder_of(config)
 
 
 def require_embedder() -> Embedder:

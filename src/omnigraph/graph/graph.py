@@ -34,6 +34,7 @@ from omnigraph.storage.files import Durability
 from omnigraph.storage.manifest import LoadedManifest
 
 if TYPE_CHECKING:
+    from omnigraph.embeddings import EmbeddingConfig
     from omnigraph.graph.gate import DecisionListener
     from omnigraph.graph.pinned import PinnedGraph
     from omnigraph.graph.reading import Read, Reader
@@ -97,11 +98,13 @@ class Graph(Merging, ChangeFeed, Maintenance, Blobs, Moving, Evolution):
         durability: Durability = "full",
         policy: Policy | None = None,
         blob_bases: Sequence[str] = (),
+        embedding: EmbeddingConfig | None = None,
     ) -> Self:
         """Opens an existing graph. With `read_only` nothing is changed; otherwise crashed writes are resolved first.
 
         With a `policy`, a policy file for one, every call is decided for the `actor` before it acts. `blob_bases` are
-        the places that external blobs of a write may lie in, `s3://bucket/folder/` or `file:///folder/`.
+        the places that external blobs of a write may lie in, `s3://bucket/folder/` or `file:///folder/`. `embedding`
+        says who embeds texts for this handle; without it the environment does.
 
         >>> graph = og.Graph.open("people.omni", read_only=True)
         >>> graph.branch_name
@@ -110,7 +113,9 @@ class Graph(Merging, ChangeFeed, Maintenance, Blobs, Moving, Evolution):
         Raises GraphNotFound, BranchNotFound, and FormatTooOld or FormatTooNew for a graph of another format version.
         """
         require_choice("durability", durability, ("full", "os"))
-        storage = open_storage(uri, durability=durability, read_only=read_only, blob_bases=_bases(blob_bases))
+        storage = open_storage(
+            uri, durability=durability, read_only=read_only, blob_bases=_bases(blob_bases), embedding=embedding
+        )
         main = storage.manifest.load(MAIN)  # the version stamp is checked before anything else
         if not read_only:
             from omnigraph.write.recovery import recover_graph

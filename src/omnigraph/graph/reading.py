@@ -114,9 +114,10 @@ class Reader:
         """Made on first need and kept: a graph that never embeds needs no key."""
         with self._lock:
             if self._embedder is None:
-                from omnigraph.embeddings import embedder_from_environment
+                from omnigraph.embeddings import embedder_from_environment, embedder_of
 
-                self._embedder = embedder_from_environment()
+                chosen = self._storage.embedding
+                self._embedder = embedder_from_environment() if chosen is None else embedder_of(chosen)
                 if self._embedder is None:
                     raise BadRequest(
                         "this query embeds a text, and no embedding provider is configured",

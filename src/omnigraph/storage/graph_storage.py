@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import field
+from typing import TYPE_CHECKING
 
 from omnigraph.model.errors import OpenedReadOnly
 from omnigraph.model.late_dataclass import dataclass
@@ -15,6 +16,9 @@ from omnigraph.storage.objects import ObjectStore, open_store
 from omnigraph.storage.reclaim import CondemnedVersions, OldVersions
 from omnigraph.storage.root import Address, Root, parse_root
 from omnigraph.storage.tables import Lineages, TableCommits, Tables
+
+if TYPE_CHECKING:
+    from omnigraph.embeddings import EmbeddingConfig
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +39,8 @@ class GraphStorage:
     leases: Leases
     blob_bases: BlobBases = field(default_factory=BlobBases)
     """The external blobs that writes of this handle may name."""
+    embedding: EmbeddingConfig | None = None
+    """Who embeds texts for this handle; None: whom the environment names."""
 
     def require_writable(self) -> None:
         if self.read_only:
@@ -42,11 +48,16 @@ class GraphStorage:
 
 
 def open_storage(
-    uri: Address, *, durability: Durability = "full", read_only: bool = False, blob_bases: BlobBases | None = None
+    uri: Address,
+    *,
+    durability: Durability = "full",
+    read_only: bool = False,
+    blob_bases: BlobBases | None = None,
+    embedding: EmbeddingConfig | None = None,
 ) -> GraphStorage:
     """The storage that an address names."""
     root = parse_root(uri)
-    return _assembled(root, durability, read_only, Handles(root), blob_bases)
+    return _assembled(root, durability, read_only, Handles(root), blob_bases, embedding)
 
 
 def reading(root: Root) -> GraphStorage:
@@ -61,7 +72,12 @@ def from_disk(storage: GraphStorage) -> GraphStorage:
 
 
 def _assembled(
-    root: Root, durability: Durability, read_only: bool, handles: Handles, blob_bases: BlobBases | None = None
+    root: Root,
+    durability: Durability,
+    read_only: bool,
+    handles: Handles,
+    blob_bases: BlobBases | None = None,
+    embedding: EmbeddingConfig | None = None,
 ) -> GraphStorage:
     objects = open_store(root, durable=durability == "full")
     versions = VersionFiles(root, objects)
@@ -81,4 +97,5 @@ def _assembled(
         condemned=CondemnedVersions(objects),
         leases=Leases(root, objects),
         blob_bases=blob_bases or BlobBases(),
+        embedding=embedding,
     )

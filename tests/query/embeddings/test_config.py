@@ -1,4 +1,4 @@
-"""The settings of the embedding client, from the environment."""
+"""The settings of the embedding client, from the environment and from the profile of a cluster."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ import pytest
 from omnigraph.embeddings import (
     EmbeddingConfig,
     config_from_environment,
+    config_from_profile,
     embedder_from_environment,
     is_chosen,
     require_embedder,
 )
 from omnigraph.model.errors import BadRequest, EmbeddingNotConfigured
 
+GEMINI_URL = "https://generativelanguage.googleapis.com/v1beta"
 DEFAULTS = [
     (
         {"OPENROUTER_API_KEY": "r", "OPENAI_API_KEY": "o"},
@@ -28,7 +30,7 @@ DEFAULTS = [
     ),
     (
         {"OMNIGRAPH_EMBED_PROVIDER": "gemini", "GEMINI_API_KEY": "g"},
-        ("gemini", "gemini-embedding-2", "https://generativelanguage.googleapis.com/v1beta", "g"),
+        ("gemini", "gemini-embedding-2", GEMINI_URL, "g"),
     ),
     ({"OMNIGRAPH_EMBED_PROVIDER": "mock"}, ("mock", "mock", "", None)),
     ({"OMNIGRAPH_EMBEDDINGS_MOCK": "Yes"}, ("mock", "mock", "", None)),
@@ -45,6 +47,53 @@ def test_defaults_of_each_provider(environ: dict[str, str], expected: tuple[str,
     config = config_from_environment(environ)
     assert config is not None
     assert (config.provider, config.model, config.base_url, config.api_key) == expected
+
+
+PROFILES = [
+    (
+        {"api_key": "${MINE}"},
+        ("openai-compatible", "openai/text-embedding-3-large", "https://openrouter.ai/api/v1", "k"),
+    ),
+    (
+        {"kind": "openai-compatible", "base_url": "http://h/v1/", "model": "m", "api_key": "${MINE}"},
+        ("openai-compatible", "m", "http://h/v1", "k"),
+    ),
+    ({"kind": "gemini", "api_key": "${MINE}"}, ("gemini", "gemini-embedding-2", GEMINI_URL, "k")),
+    ({"kind": "mock"}, ("mock", "mock", "", None)),
+    ({"kind": "offline", "api_key": "${UNSET}"}, ("offline", "omnigraph-hashing-1", "", None)),
+]
+
+
+@pytest.mark.parametrize(("profile", "expected"), PROFILES)
+def test_a_profile_names_provider_model_address_and_the_variable_with_the_key(
+    profile: dict[str, str], expected: tuple[str, str, str, str | None]
+) -> None:
+    config = config_from_profile(profile, {"MINE": " k ", "OPENAI_API_KEY": "another", "OMNIGRAPH_EMBED_MODEL": "x"})
+    assert (config.provider, config.model, config.base_url, config.api_key) == expected
+
+
+@pytest.mark.parametrize(
+    ("profile", "message"),
+    [
+        ({"kind": "oracle"}, "unknown embedding provider 'oracle'"),
+        ({"kind": "openai", "api_key": "${UNSET}"}, "needs the variable UNSET"),
+        ({"kind": "openai", "api_key": "${BLANK}"}, "needs the variable BLANK"),
+        ({"kind": "openai"}, "names no variable"),
+        ({"kind": "openai", "api_key": "sk-plain"}, "names no variable"),
+    ],
+)
+def test_a_profile_that_cannot_embed_is_refused_without_showing_a_key(profile: dict[str, str], message: str) -> None:
+    with pytest.raises(BadRequest, match=message) as refused:
+        config_from_profile(profile, {"BLANK": "  "})
+    assert "sk-plain" not in str(refused.value)
+
+
+def test_the_mock_embeds_instead_of_a_profile_and_needs_no_key() -> None:
+    with pytest.warns(UserWarning, match="the mock embeds instead of 'openai'"):
+        config = config_from_profile(
+            {"kind": "openai", "model": "m", "api_key": "${A}"}, {"OMNIGRAPH_EMBEDDINGS_MOCK": "1"}
+        )
+    assert (config.provider, config.model) == ("mock", "mock")
 
 
 def test_nothing_chosen_and_no_key_is_no_embedder(monkeypatch: pytest.MonkeyPatch) -> None:

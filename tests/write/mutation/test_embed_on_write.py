@@ -188,7 +188,7 @@ def test_types_without_embed_never_look_at_the_environment(graph: Graph, monkeyp
     monkeypatch.setenv("OMNIGRAPH_EMBED_PROVIDER", "no such provider")
     plain = Graph.init(graph.uri + "2", "node P { name: String @key }", durability="os").schema.catalog.nodes[0]
     records: list[dict[str, Any]] = [{"name": "x"}]
-    assert embedded_records(plain, records, {}, patch=False) is records
+    assert embedded_records(plain, records, {}, None, patch=False) is records
 
 
 # --- a text that changes without a provider --------------------------------------------------------------------

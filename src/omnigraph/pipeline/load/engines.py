@@ -110,6 +110,7 @@ class LocalRun:
                 on_error=self.load.on_error,
                 listener=reading,
                 blobs=blob_intake(self.storage, self.load.mode),
+                embedding=self.storage.embedding,
             )
             reading.checked()
             return prepared

@@ -118,6 +118,7 @@ class LoadJob:
                 self.plan.on_error == "skip",
                 self.plan.max_errors,
                 blob_intake(self.storage, self.plan.mode),
+                self.storage.embedding,
             )
             items, receipts = self._read(plan)
             places = Places.of(items, [receipt.span for receipt in receipts])

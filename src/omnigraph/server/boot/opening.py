@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 
+from omnigraph.embeddings import config_from_profile
 from omnigraph.graph import Graph
 from omnigraph.model.errors import OmniGraphError, sentence_of
 from omnigraph.policy import (
@@ -84,10 +84,8 @@ def _try_open(served: ServedGraph, is_open: bool, before: Generation | None) -> 
 def _opened(served: ServedGraph, is_open: bool, before: Generation | None) -> RoutedGraph:
     if GRAPH_ID.fullmatch(served.graph_id) is None or served.graph_id in RESERVED_IDS:
         raise BootRefused(f"'{served.graph_id}' is not a graph id", "ids are 1 to 64 letters, digits and '-'")
-    _require_key(served)
     known = None if before is None else before.graphs.get(served.graph_id)
-    is_same = known is not None and (known.served.uri, known.served.blob_bases) == (served.uri, served.blob_bases)
-    bare = known.bare if known is not None and is_same else Graph.open(served.uri, blob_bases=served.blob_bases)
+    bare = _handle(served) if known is None or not _is_same(known.served, served) else known.bare
     stored = stored_queries(served.graph_id, served.queries, bare.schema.catalog)
     policy = _authorizer(served, is_open)
     event("graph routed", graph=served.graph_id, stored_queries=len(stored))
@@ -101,16 +99,16 @@ def _opened(served: ServedGraph, is_open: bool, before: Generation | None) -> Ro
     )
 
 
-def _require_key(served: ServedGraph) -> None:
-    """The key of an embedding provider is a variable of this process; without it the graph could not embed."""
-    name = served.embedding.get("api_key", "").removeprefix("${").removesuffix("}")
-    if name and not os.environ.get(name, "").strip():
-        raise BootRefused(
-            f"graph '{served.graph_id}': its embedding provider needs the variable {name}, which is not set"
-        )
-    if served.embedding and not os.environ.get("OMNIGRAPH_EMBED_PROVIDER"):
-        text = "its embedding provider is not used: texts are embedded by what OMNIGRAPH_EMBED_PROVIDER names"
-        event(text, level=logging.WARNING, graph=served.graph_id)
+def _handle(served: ServedGraph) -> Graph:
+    """The graph for writing, with what the revision allows and provides. The key of a provider is a variable of this
+    process: without it the graph could not embed, and is not served."""
+    embedding = config_from_profile(served.embedding) if served.embedding else None
+    return Graph.open(served.uri, blob_bases=served.blob_bases, embedding=embedding)
+
+
+def _is_same(one: ServedGraph, other: ServedGraph) -> bool:
+    """Whether one handle does for both: they differ at most in their queries and policies."""
+    return (one.uri, one.blob_bases, one.embedding) == (other.uri, other.blob_bases, other.embedding)
 
 
 def _authorizer(served: ServedGraph, is_open: bool) -> Authorizer | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +28,9 @@ from omnigraph.write.intake.embedding import embedded_records
 from omnigraph.write.intake.generated_ids import IdSource
 from omnigraph.write.intake.records import RESERVED_NAMES, Record
 from omnigraph.write.rules import Violation, canonical_column
+
+if TYPE_CHECKING:
+    from omnigraph.embeddings import EmbeddingConfig
 
 CHUNK_RECORDS = 16_384
 """Records per decoded chunk: large enough for column speed, small enough that their Python values never pile up."""
@@ -48,20 +51,24 @@ class DecodePlan:
     """Stored values of `@default`, which are JSON values of their property too."""
     blobs: BlobIntake | None = None
     """What becomes of external blobs; without it they are denied."""
+    embedding: EmbeddingConfig | None = None
+    """Who embeds texts; None: whom the environment names."""
 
     @property
     def key(self) -> tuple[str, ...] | None:
         return self.entity.key if isinstance(self.entity, NodeType) else None
 
 
-def decode_plan(entity: NodeType | EdgeType, blobs: BlobIntake | None = None) -> DecodePlan:
+def decode_plan(
+    entity: NodeType | EdgeType, blobs: BlobIntake | None = None, embedding: EmbeddingConfig | None = None
+) -> DecodePlan:
     defaults = {
         prop.name: coerce_text(prop.default, prop.type, f"{entity.name}.{prop.name}")
         for prop in entity.properties
         if prop.default is not None
     }
     known = frozenset(prop.name for prop in entity.properties)
-    return DecodePlan(entity, table_schema(entity), known, defaults, blobs)
+    return DecodePlan(entity, table_schema(entity), known, defaults, blobs, embedding)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +127,8 @@ class _Chunk:
 def decode(records: Sequence[Record], plan: DecodePlan, ids: IdSource, *, patch: bool = False) -> Decoded:
     """The rows of these records of the plan's type. In a patch, absent properties stay open for `fill_absent`."""
     chunk = _Chunk(plan, records, ids.file, patch)
-    data = embedded_records(plan.entity, [record.data for record in records], plan.defaults, patch=patch)
+    stated = [record.data for record in records]
+    data = embedded_records(plan.entity, stated, plan.defaults, plan.embedding, patch=patch)
     _check_names(chunk, data)
     absent: dict[str, Mask] = {}
     columns = {prop.name: _property(chunk, prop, data, absent) for prop in plan.entity.properties}

@@ -16,17 +16,22 @@ from omnigraph.language.schema import Catalog, EdgeType, Embed, NodeType, Proper
 from omnigraph.model.identifiers import TableKey
 
 if TYPE_CHECKING:
-    from omnigraph.embeddings import Embedder
+    from omnigraph.embeddings import Embedder, EmbeddingConfig
 
 Values = dict[str, Any]
 _NOBODY = "no embedding provider is chosen"
 
 
 def embedded_records(
-    entity: NodeType | EdgeType, records: Sequence[Values], defaults: Mapping[str, Any], *, patch: bool
+    entity: NodeType | EdgeType,
+    records: Sequence[Values],
+    defaults: Mapping[str, Any],
+    chosen: EmbeddingConfig | None,
+    *,
+    patch: bool,
 ) -> Sequence[Values]:
     """The members of records with the vectors that follow from their texts, asked for together."""
-    embedder = _embedder(entity)
+    embedder = _embedder(entity, chosen)
     if embedder is None:
         return records
     stated = list(records)
@@ -48,9 +53,11 @@ def embedded_records(
     return stated
 
 
-def embedded_values(entity: NodeType | EdgeType, values: Values, given: Mapping[str, Any]) -> Values:
+def embedded_values(
+    entity: NodeType | EdgeType, values: Values, given: Mapping[str, Any], chosen: EmbeddingConfig | None
+) -> Values:
     """The values of a statement with the vectors that follow from them; `given` is what the statement assigns."""
-    embedder = _embedder(entity)
+    embedder = _embedder(entity, chosen)
     for prop, embed in followers(entity):
         if prop.name in given or embed.source not in values:
             continue
@@ -78,9 +85,9 @@ def without_outdated(entity: NodeType | EdgeType, before: Values, after: Values,
     return after
 
 
-def is_embedded(entity: NodeType | EdgeType) -> bool:
+def is_embedded(entity: NodeType | EdgeType, chosen: EmbeddingConfig | None) -> bool:
     """True when records of this type may be embedded now."""
-    return _embedder(entity) is not None
+    return _embedder(entity, chosen) is not None
 
 
 def waits_for_provider(catalog: Catalog, mutation: MutationIR) -> bool:
@@ -98,12 +105,15 @@ def followers(entity: NodeType | EdgeType) -> Iterator[tuple[Property, Embed]]:
     return ((prop, prop.embed) for prop in entity.properties if prop.embed is not None)
 
 
-def _embedder(entity: NodeType | EdgeType) -> Embedder | None:
-    """The embedder that somebody chose; a key that happens to be in the environment is no choice."""
+def _embedder(entity: NodeType | EdgeType, chosen: EmbeddingConfig | None) -> Embedder | None:
+    """The embedder that the handle has, or that somebody chose for the process; a key that happens to be in the
+    environment is no choice."""
     if not any(followers(entity)):
         return None
-    from omnigraph.embeddings import is_chosen, require_embedder
+    from omnigraph.embeddings import embedder_of, is_chosen, require_embedder
 
+    if chosen is not None:
+        return embedder_of(chosen)
     return require_embedder() if is_chosen() else None
 
 

@@ -38,7 +38,7 @@ class LinesOfOneType:
 def fast_decode(batch: LinesOfOneType, plan: DecodePlan, ids: IdSource, *, patch: bool) -> Decoded | None:
     """The rows of all of these lines, or None when one of them needs a closer look."""
     options = _parse_options(plan.entity)
-    if options is None or is_embedded(plan.entity):
+    if options is None or is_embedded(plan.entity, plan.embedding):
         return None
     try:
         read = pj.ReadOptions(use_threads=False, block_size=batch.text.size + 1)

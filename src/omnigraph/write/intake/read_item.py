@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -35,6 +35,9 @@ from omnigraph.write.intake.line_groups import groups_of, lines_of
 from omnigraph.write.intake.records import Record, RecordReader
 from omnigraph.write.intake.sources import SourceItem, Unreadable, record_text
 from omnigraph.write.rules import Violation
+
+if TYPE_CHECKING:
+    from omnigraph.embeddings import EmbeddingConfig
 
 
 class Part(NamedTuple):
@@ -83,6 +86,7 @@ class ReadPlan:
     keeps_texts: bool
     max_errors: int
     blobs: BlobIntake | None = None
+    embedding: EmbeddingConfig | None = None
 
     def read(self, item: SourceItem) -> ItemReading:
         ids = IdSource(self.load_id, item.file, self.started_ms)
@@ -201,7 +205,7 @@ class ItemReading:
         if plan is None:
             entity = self.plan.catalog.table(TableKey(kind, name))
             assert entity is not None  # whoever names it has resolved it
-            plan = self._plans[kind, name] = decode_plan(entity, self.plan.blobs)
+            plan = self._plans[kind, name] = decode_plan(entity, self.plan.blobs, self.plan.embedding)
         return plan
 
 

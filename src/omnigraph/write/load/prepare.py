@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from omnigraph.language.schema import Catalog
 from omnigraph.model.identifiers import TableKey
@@ -19,6 +19,9 @@ from omnigraph.write.load.edge_matching import MatchEdges
 from omnigraph.write.load.kept_lines import KeptLines
 from omnigraph.write.places import Places
 from omnigraph.write.rules import MAX_ERRORS_DEFAULT, CommittedView, ViolationLog
+
+if TYPE_CHECKING:
+    from omnigraph.embeddings import EmbeddingConfig
 
 __all__ = ["LoadMode", "OnError", "PreparedLoad", "Reject", "prepare_load"]
 
@@ -51,14 +54,16 @@ def prepare_load(
     on_error: OnError = "fail",
     listener: ReadListener | None = None,
     blobs: BlobIntake | None = None,
+    embedding: EmbeddingConfig | None = None,
 ) -> PreparedLoad:
     """Reads the source and says what it changes. `patch` and `match_edges` matter to a merge alone.
 
-    `file` names lines that come from memory. Without `blobs` external ones are denied.
+    `file` names lines that come from memory. Without `blobs` external ones are denied; without `embedding` the
+    environment says who embeds texts.
     """
     items = source.items if isinstance(source, ItemSource) else (LineItem(file, content=tuple(source)),)
     patch = patch and mode == "merge"
-    plan = ReadPlan(catalog, load_id, started_ms, patch, on_error == "skip", max_errors, blobs)
+    plan = ReadPlan(catalog, load_id, started_ms, patch, on_error == "skip", max_errors, blobs, embedding)
     read = _Read(listener)
     for item in items:
         read.item(plan.read(item))

@@ -112,7 +112,7 @@ class MutationRun:
     def _update(self, op: UpdateOp) -> None:
         entity = self._entity(TableKey("node", op.type_name))
         given = self._assigned(entity, op.assignments)
-        values = embedded_values(entity, given, given)
+        values = embedded_values(entity, given, given, self._storage.embedding)
         changed = []
         for row in self._matching_rows(entity, op.predicate):
             changed.append(without_outdated(entity, row, {**row, **values}, values))
@@ -154,7 +154,7 @@ class MutationRun:
     def _new_row(self, entity: NodeType | EdgeType, assignments: tuple[Assignment, ...]) -> Row:
         values = self._assigned(entity, assignments)
         row: Row = {prop.name: _default(entity, prop.name) for prop in entity.properties} | values
-        row = embedded_values(entity, row, values)
+        row = embedded_values(entity, row, values, self._storage.embedding)
         missing = [prop.name for prop in entity.properties if row[prop.name] is None and not prop.type.nullable]
         refuse([_required(entity, name) for name in missing])
         if isinstance(entity, NodeType) and entity.key is not None:
