@@ -49,6 +49,8 @@ STORE_WAYS: dict[str, StoreFault] = {
 WRITES = ("write", "pwrite", "pwrite64", "writev")
 FAILS_ONE_WAY = ("close",)
 """A close that fails has closed the file: there is only one way for it to fail."""
+STORE_READS = ("GET", "HEAD")
+"""A read that was done and answered with an error is, to everybody, a read that was refused."""
 
 
 def places(calls: Sequence[Call], way: AnyFault) -> Iterator[int]:
@@ -56,6 +58,8 @@ def places(calls: Sequence[Call], way: AnyFault) -> Iterator[int]:
     for number, call in enumerate(calls, 1):
         torn = way.way is Way.TORN and call.name not in WRITES and not getattr(way, "lasting", False)
         if torn or (way.way is Way.ERROR_AFTER and call.name in FAILS_ONE_WAY):
+            continue
+        if way.way is StoreWay.DENIED_AFTER and call.name in STORE_READS:
             continue
         yield number
     if isinstance(way, Fault) and way.forgets:
