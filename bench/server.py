@@ -1,7 +1,7 @@
 """The HTTP server beside a bare Starlette handler that makes the same call, and beside the call in process.
 
 The clients run in processes of their own on the same machine. Each pair of figures is from the same minute: the handler
-and the server take turns. Run: python -m bench.server [--quick] [--parts latency writers mixed idle load]
+and the server take turns. Run: python -m bench.server [--quick] [--parts latency writers beside mixed idle load]
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from typing import Any
 
 import numpy as np
 
+from bench import computing
 from omnigraph.graph import Graph
 
 SCHEMA = "node Person { name: String @key  age: I32? }\nedge Knows: Person -> Person\n"
@@ -33,7 +34,7 @@ LOOKUP = "query q($n: String) { match { $p: Person { name: $n } } return { $p.ag
 HOP = "query q($n: String) { match { $p: Person { name: $n }  $p knows $f } return { $f.name } }"
 INSERT = "query q($n: String) { insert Person { name: $n } }"
 TURNS = ("process", "http", "http", "process")
-PARTS = ("latency", "writers", "mixed", "idle", "load")
+PARTS = ("latency", "writers", "beside", "mixed", "idle", "load")
 BARE = """
 import sys, msgspec
 from starlette.applications import Starlette
@@ -280,6 +281,56 @@ def _rate(count: int, seconds: float, writer: Callable[[int], Callable[[str], ob
     return sum(done.values()) / seconds
 
 
+def beside(uri: str, people: int, scale: Scale) -> None:
+    """What work beside the commits costs: 8 writers in process, and for each commit somebody computes for a while, in a
+    thread of the same process or in another process. A server has to do such work, and so have its clients."""
+    seconds, rounds = (1.5, 2) if scale.quick else (2.0, 8)
+    cases = [("nobody", 0.0), *((who, ms) for who in ("a thread", "a process") for ms in (0.1, 0.2, 0.4))]
+    rates: dict[tuple[str, float], list[float]] = {case: [] for case in cases}
+    graph = Graph.open(uri)
+    for turn in range(rounds):
+        for case in cases if turn % 2 == 0 else cases[::-1]:
+            graph.optimize()
+            with _busy(*case) as work:
+
+                def write(name: str, work: Callable[[], None] = work) -> None:
+                    graph.mutate(INSERT, {"n": name})
+                    work()
+
+                for number in range(5):
+                    write(f"first-{number}-{time.time_ns()}")
+                rates[case].append(_rate(8, seconds, lambda _, write=write: write))
+    alone = rates[cases[0]]
+    print("| who computes for each commit | ms | commits/s | ratio: median of pairs | range |")
+    print("|---|---:|---:|---:|---|")
+    for who, ms in cases:
+        pairs = sorted(each / base for each, base in zip(rates[who, ms], alone, strict=True))
+        mean, spread = statistics.mean(rates[who, ms]), f"{pairs[0]:.2f} to {pairs[-1]:.2f}"
+        print(f"| {who} | {ms:g} | {mean:.0f} | {statistics.median(pairs):.2f} | {spread} |", flush=True)
+    print()
+
+
+@contextmanager
+def _busy(who: str, ms: float) -> Iterator[Callable[[], None]]:
+    """Somebody who computes for some milliseconds whenever it is called, and keeps nobody waiting."""
+    if who == "nobody":
+        yield lambda: None
+    elif who == "a process":
+        command = [sys.executable, computing.__file__, str(ms / 1000)]
+        with subprocess.Popen(command, stdin=subprocess.PIPE) as process:
+            assert process.stdin is not None
+            number = process.stdin.fileno()
+            yield lambda: os.write(number, b".") and None
+    else:
+        source, sink = os.pipe()
+        thread = threading.Thread(target=computing.compute, args=(source, ms / 1000))
+        thread.start()
+        yield lambda: os.write(sink, b".") and None
+        os.close(sink)
+        thread.join()
+        os.close(source)
+
+
 # --- many clients ---------------------------------------------------------------------------------------------
 
 
@@ -402,6 +453,7 @@ def _stream(port: int, megabytes: int) -> str:
 RUNS: dict[str, Callable[[str, int, Scale], None]] = {
     "latency": latency,
     "writers": writers,
+    "beside": beside,
     "mixed": mixed,
     "idle": idle,
     "load": load,
