@@ -109,6 +109,13 @@ def test_one_served_graph_with_queries_that_do_not_fit_does_not_start_and_says_w
     assert "query file" in missing.stderr
 
 
+def test_serving_what_is_no_graph_ends_with_the_reason(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "omnigraph.cli", "serve", str(tmp_path / "nowhere.omni"), "--port", "0"]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert ended.returncode == 1
+    assert "no graph at" in ended.stderr.splitlines()[-1], ended.stderr
+
+
 def test_a_graph_that_could_not_be_served_comes_back_and_is_unavailable_until_then(tmp_path: Path) -> None:
     cluster = write_library(tmp_path)
     manifest, away = Path(cluster.uri_of("library")) / "__manifest", tmp_path / "away"

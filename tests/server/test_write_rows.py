@@ -83,6 +83,23 @@ def test_http_53_the_older_route_takes_the_older_names(scratch: HttpServer) -> N
     assert scratch.send("POST", f"{G}/change", token="t-ann", json=body | {"query": ADD_AUTHOR}).status == 400
 
 
+@pytest.mark.parametrize("path", ["/mutate", "/queries/add_author"])
+@pytest.mark.parametrize(
+    ("member", "advice"), [("if_commit", "Omnigraph-If-Graph-Commit"), ("idempotency_key", "Idempotency-Key")]
+)
+def test_a_condition_or_key_in_the_body_is_refused_and_not_ignored(
+    scratch: HttpServer, path: str, member: str, advice: str
+) -> None:
+    before = head(scratch, "drafts")
+    said = mutate(scratch, "woolf", path=path, body={member: "01H"})
+    assert (said.status, advice in said.json["hint"]) == (400, True), said.body
+    assert head(scratch, "drafts") == before
+
+
+def test_members_that_nobody_knows_are_ignored(scratch: HttpServer) -> None:
+    assert mutate(scratch, "woolf", body={"brnach": "x"}).status == 200
+
+
 def test_http_54_the_plain_route_refuses_a_condition(scratch: HttpServer) -> None:
     before = head(scratch, "drafts")
     answer = mutate(scratch, "row54", headers={CONDITION: before})

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import lance
 import pytest
@@ -22,6 +23,7 @@ from omnigraph.model.errors import (
     InitializationClaimed,
     OmniGraphError,
     SyncFailed,
+    Unreachable,
 )
 from omnigraph.storage import GraphStorage
 from omnigraph.storage import create as birth
@@ -199,6 +201,47 @@ def test_an_init_whose_puts_had_to_be_repeated_does_not_take_its_own_objects_for
     monkeypatch.setattr(LocalObjects, "write_if_absent", repeated)
     monkeypatch.setattr(LocalObjects, "require_conditional_puts", lambda _: None)
     assert len(Graph.init(str(tmp_path / "g"), SCHEMA).commits()) == 1
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_an_init_that_lost_its_claim_to_force_takes_nothing_of_the_new_graph_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: bool
+) -> None:
+    """The same schema makes the same files: they are not the files of an attempt whose claim is another's by now."""
+    uri = str(tmp_path / "g")
+    write_contract, archive = birth._write_contract, birth.contract.archive
+
+    def fail(*_: object) -> None:
+        raise Unreachable("the store failed")
+
+    def overtaken(storage: GraphStorage, *rest: Any) -> None:
+        monkeypatch.setattr(birth, "_write_contract", write_contract)
+        other = Graph.init(uri, SCHEMA, force=True)
+        other.mutate('query add() { insert Person { name: "Ada" } }')
+        monkeypatch.setattr(birth.contract, "archive", fail if fails else archive)
+        write_contract(storage, *rest)
+
+    monkeypatch.setattr(birth, "_write_contract", overtaken)
+    with pytest.raises((AlreadyInitialized, InitializationClaimed)):
+        Graph.init(uri, SCHEMA)
+    monkeypatch.undo()
+    assert len(Graph.open(uri).query("query q() { match { $p: Person } return { $p.name } }")) == 1
+
+
+def test_an_init_that_lost_its_claim_makes_no_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever took the claim over makes them, perhaps at this very moment."""
+    uri = str(tmp_path / "g")
+    archive = birth.contract.archive
+
+    def overtaken(*given: Any) -> None:
+        archive(*given)
+        (tmp_path / "g" / "__init_claim.json").write_text('{"version": 1, "attempt_id": "another"}')
+
+    monkeypatch.setattr(birth.contract, "archive", overtaken)
+    with pytest.raises(InitializationClaimed, match="another"):
+        Graph.init(uri, SCHEMA)
+    assert not (tmp_path / "g" / "nodes").exists()
+    assert (tmp_path / "g" / "_schema.pg").exists(), "it is the other's by now"
 
 
 def test_tx_C44_a_lost_acknowledgement_of_the_birth_is_still_success(new_root: Callable[[str], str]) -> None:

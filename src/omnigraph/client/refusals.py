@@ -42,7 +42,10 @@ class GraphNotNamed(NotFound):
 class NotAuthenticated(Denied):
     """The server does not know the caller: the token is missing or not valid."""
 
-    _hint = "pass a token: token=… in Python, `omnigraph login` on the command line"
+    _hint = (
+        "pass a token that the server knows: token=… in Python; on the command line OMNIGRAPH_BEARER_TOKEN, or "
+        "`omnigraph login NAME` for a server that config.yaml declares"
+    )
 
 
 class TooManyRequests(LimitExceeded):

@@ -14,7 +14,7 @@ from omnigraph.graph.arguments import moment_text
 from omnigraph.graph.choices import require_choice
 from omnigraph.history import Snapshot
 from omnigraph.language.query import bind_params, compile_call
-from omnigraph.model.errors import BadRequest, Corrupt, HistoricalVersionReclaimed, Json
+from omnigraph.model.errors import BadRequest, Corrupt, EmbeddingNotConfigured, HistoricalVersionReclaimed, Json
 from omnigraph.model.identifiers import MAIN
 from omnigraph.model.late_dataclass import dataclass
 from omnigraph.model.values import format_datetime
@@ -119,8 +119,10 @@ class Reader:
                 chosen = self._storage.embedding
                 self._embedder = embedder_from_environment() if chosen is None else embedder_of(chosen)
                 if self._embedder is None:
-                    raise BadRequest(
-                        "this query embeds a text, and no embedding provider is configured",
-                        "set OMNIGRAPH_EMBED_PROVIDER (openai, openai-compatible, gemini, mock, offline) and its key",
+                    raise EmbeddingNotConfigured(
+                        "openai-compatible",
+                        "this query embeds a text, and nobody chose a provider",
+                        "set OMNIGRAPH_EMBED_PROVIDER (openai, openai-compatible, gemini, mock, offline) and its key "
+                        "where the graph is opened; for a graph on a server that is the server's environment",
                     )
             return self._embedder

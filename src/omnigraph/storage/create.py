@@ -53,14 +53,16 @@ def create_graph(storage: GraphStorage, schema: CompiledSchema, *, force: bool =
     _refuse_used_root(storage, force)
     _make_root(storage)
     storage.objects.require_conditional_puts()
-    _claim(storage, force)
+    claim = _claimed(storage, force)
     written = [layout.INIT_CLAIM]
     try:
         reach(Point.INIT_CLAIMED)
         _refuse_used_root(storage, force)
-        _write_contract(storage, schema, force, written)
+        _write_contract(storage, schema, force, written, claim)
+        _require_claim(storage, claim)
     except (OmniGraphError, InjectedFault):
-        _remove(storage, reversed(written))  # only what this attempt wrote: the rest may belong to a graph that lives
+        if _has_claim(storage, claim):
+            _remove(storage, reversed(written))  # only what this attempt wrote: the rest may be of a graph that lives
         raise
     genesis = _create_datasets(storage, schema)
     _remove(storage, [layout.INIT_CLAIM], lasting=False)  # if it comes back, it hides nothing of a whole graph
@@ -102,13 +104,31 @@ def _make_root(storage: GraphStorage) -> None:
             sync_folder(storage.root.uri, there)
 
 
-def _claim(storage: GraphStorage, force: bool) -> None:
+def _claimed(storage: GraphStorage, force: bool) -> bytes:
+    """The claim of this attempt, as it is stored: `force` takes over that of another."""
     claim = json.dumps({"version": 1, "attempt_id": new_ulid()}).encode()
     if not _put_new(storage, layout.INIT_CLAIM, claim):
         held = storage.objects.read(layout.INIT_CLAIM)
         took_over = force and held is not None and storage.objects.write_if_match(layout.INIT_CLAIM, claim, held.etag)
         if not took_over:
             raise InitializationClaimed(storage.root.uri, _attempt_of(held.data if held else b"{}"))
+    return claim
+
+
+def _require_claim(storage: GraphStorage, claim: bytes) -> None:
+    """Raises InitializationClaimed when somebody took the claim over, and may be making the graph now."""
+    held = storage.objects.read(layout.INIT_CLAIM)
+    if held is None or held.data != claim:
+        raise InitializationClaimed(storage.root.uri, _attempt_of(held.data if held else b"{}"))
+
+
+def _has_claim(storage: GraphStorage, claim: bytes) -> bool:
+    """False too when it cannot be told: then nothing is removed."""
+    try:
+        _require_claim(storage, claim)
+    except OmniGraphError:
+        return False
+    return True
 
 
 def _put_new(storage: GraphStorage, name: str, data: bytes) -> bool:
@@ -126,12 +146,16 @@ def _attempt_of(data: bytes) -> str:
         return "unknown"
 
 
-def _write_contract(storage: GraphStorage, schema: CompiledSchema, force: bool, written: list[str]) -> None:
+def _write_contract(
+    storage: GraphStorage, schema: CompiledSchema, force: bool, written: list[str], claim: bytes
+) -> None:
     for name, data in contract.contract_of(schema).items():
         if force:
             storage.objects.write(name, data)
         elif not _put_new(storage, name, data):
             raise AlreadyInitialized(storage.root.uri)
+        else:
+            _require_claim(storage, claim)  # the same schema makes the same bytes: what was found may be another's
         written.append(name)
         if name == layout.SCHEMA_SOURCE:
             reach(Point.INIT_SOURCE_WRITTEN)

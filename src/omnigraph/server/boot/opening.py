@@ -49,6 +49,8 @@ def open_generation(
         raise BootRefused(
             f"these graphs cannot be served: {', '.join(f'{name}: {why}' for name, why in skipped.items())}"
         )
+    if not graphs and len(skipped) == 1:
+        raise BootRefused("; ".join(skipped.values()))
     if not graphs:
         raise BootRefused("no graph can be served", "the log has the reason of each")
     _require_distinct_roots(graphs)

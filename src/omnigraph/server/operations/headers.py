@@ -31,6 +31,20 @@ def refuse_condition(call: Call, path: str) -> None:
         raise bad_request(f"the header {CONDITION} belongs to {path}", f"send this request to {path}")
 
 
+_SENT_AS_HEADERS = {
+    "if_commit": f"send the header {CONDITION} to the same path with /if-graph-commit at its end",
+    "idempotency_key": "send it as the header Idempotency-Key",
+}
+
+
+def refuse_misplaced(found: object) -> None:
+    """Members that nobody knows are ignored, as the contract promises. A condition or a key must not be: the write
+    would be neither conditional nor repeatable, and its caller would not know. Raises 400."""
+    for name, advice in _SENT_AS_HEADERS.items():
+        if isinstance(found, dict) and name in found:
+            raise bad_request(f"'{name}' is no member of the body", advice)
+
+
 def idempotency_key(call: Call) -> str | None:
     """The key that makes a repeated write one write. Raises 400."""
     values = call.request.headers.getlist("Idempotency-Key")

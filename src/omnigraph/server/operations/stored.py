@@ -6,7 +6,7 @@ from omnigraph.model.errors import Denied
 from omnigraph.server.call import Call
 from omnigraph.server.http import HttpRefusal, Reply, bad_request, not_found, parsed, shaped
 from omnigraph.server.operation import Answer, Operation, on_graph
-from omnigraph.server.operations.headers import condition, refuse_condition
+from omnigraph.server.operations.headers import condition, refuse_condition, refuse_misplaced
 from omnigraph.server.operations.parameters import IF_COMMIT, KEY, TIMEOUT
 from omnigraph.server.operations.reads import READ_ERRORS, Question, ask, read_reply
 from omnigraph.server.operations.writes import WRITE_ERRORS, run_mutation
@@ -60,9 +60,10 @@ async def _body(call: Call) -> bodies.InvokeStoredQueryRequest:
         return bodies.InvokeStoredQueryRequest()
     try:
         found = parsed(raw)
+        refuse_misplaced(found)
         return bodies.InvokeStoredQueryRequest() if found is None else shaped(found, bodies.InvokeStoredQueryRequest)
     except HttpRefusal as error:
-        raise bad_request(f"invalid stored-query invocation body: {error.sentence()}") from None
+        raise bad_request(f"invalid stored-query invocation body: {error.sentence()}", error.hint) from None
 
 
 def _find(call: Call, body: bodies.InvokeStoredQueryRequest) -> StoredQuery:

@@ -10,7 +10,7 @@ from omnigraph.server.call import Call, branch_name
 from omnigraph.server.documents import change_output
 from omnigraph.server.http import Reply, bad_request, params_of, parsed, shaped, to_json
 from omnigraph.server.operation import Answer, Operation, on_graph
-from omnigraph.server.operations.headers import condition, idempotency_key, refuse_condition
+from omnigraph.server.operations.headers import condition, idempotency_key, refuse_condition, refuse_misplaced
 from omnigraph.server.operations.parameters import IF_COMMIT, KEY
 from omnigraph.server.operations.reads import declared_params
 from omnigraph.server.wire import answers, bodies
@@ -25,6 +25,7 @@ async def change_request(call: Call) -> bodies.ChangeRequest:
     """The body, also under the older names of its members; both names of one member are too many."""
     call.request.require_json()
     found = parsed(await call.request.body(call.state.settings.body_max))
+    refuse_misplaced(found)
     if isinstance(found, dict):
         for alias, name in ALIASES.items():
             if alias in found and name in found:

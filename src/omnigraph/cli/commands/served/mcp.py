@@ -69,9 +69,12 @@ def _opened(target: Target, policy: str | None, *, allow_writes: bool) -> Graph:
         return target.open_for_writing() if allow_writes else target.open_for_reading()
     from omnigraph.cli.refusals import WrongScope
     from omnigraph.graph import Graph
+    from omnigraph.model.errors import BadRequest
 
     if target.is_served:
         raise WrongScope("--policy is for a store: a server has its own policy", "drop --policy")
+    if target.actor is None:
+        raise BadRequest("--policy needs --as: a policy allows nothing to nobody", "add --as ACTOR")
     return Graph.open(target.uri, read_only=not allow_writes, actor=target.actor, policy=policy)
 
 
