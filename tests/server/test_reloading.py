@@ -8,10 +8,17 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from omnigraph.graph import Graph
+from omnigraph.server.boot import watching
+from omnigraph.server.boot.launch import Launch
+from omnigraph.server.boot.opening import open_generation
+from omnigraph.server.boot.run import boot
+from omnigraph.server.serving import Serving
+from omnigraph.server.state import Generation
 from omnigraph.storage import open_storage
 from server.served_library import (
     ADD_AUTHOR,
@@ -107,6 +114,30 @@ def test_one_served_graph_with_queries_that_do_not_fit_does_not_start_and_says_w
     missing = subprocess.run([*command[:-1], str(file) + "x"], capture_output=True, text=True, timeout=60, check=False)
     assert missing.returncode == 1
     assert "query file" in missing.stderr
+
+
+def test_what_cannot_be_served_is_tried_again_less_and_less_often_until_it_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    uri, file = str(tmp_path / "library.omni"), tmp_path / "books.gq"
+    Graph.init(uri, SCHEMA, durability="os").close()
+    file.write_text(ALL_AUTHORS)
+    booted = boot(Launch(store=uri, graph_id="library", queries_file=str(file), unauthenticated=True))
+    tried: list[float] = []
+
+    def counted(serving: Serving, **given: Any) -> Generation:
+        tried.append(now)
+        return open_generation(serving, **given)
+
+    monkeypatch.setattr(watching, "open_generation", counted)
+    file.write_text("query broken() { match { $a: Nobody } return { $a.x } }")
+    for now in map(float, range(0, 40, 2)):
+        booted.watcher._reload_serving(now)
+    assert tried == [0, 2, 6, 14, 30]
+    file.write_text(BORN_AFTER)
+    now = 40.0
+    booted.watcher._reload_serving(now)
+    assert list(booted.state.generation.graphs["library"].stored) == ["born_after"]
 
 
 def test_serving_what_is_no_graph_ends_with_the_reason(tmp_path: Path) -> None:

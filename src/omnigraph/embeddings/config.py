@@ -103,8 +103,7 @@ def config_from_profile(profile: Mapping[str, str], environ: Mapping[str, str] |
         key = environ.get(name, "").strip()
         if not key:
             raise BadRequest(f"the embedding provider needs the variable {name}, which is not set", f"set {name}")
-    model = profile.get("model") if provider == profile.get("kind", "openai-compatible") else None
-    return _config(provider, model, profile.get("base_url"), key, environ)
+    return _config(provider, profile.get("model"), profile.get("base_url"), key, environ)
 
 
 def _variable(text: str) -> str:

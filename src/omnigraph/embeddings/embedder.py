@@ -131,7 +131,7 @@ class Embedder:
                 self._cached_bytes -= dropped.nbytes + KEY_BYTES
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=16)
 def embedder_of(config: EmbeddingConfig) -> Embedder:
     """The embedder of a configuration: the same one for the same settings, so that they share what they remember."""
     return Embedder(config)

@@ -190,7 +190,8 @@ class EmbeddingModelMismatch(BadRequest):
 
     @property
     def hint(self) -> str | None:
-        return f"set OMNIGRAPH_EMBED_MODEL={self.required}, or pass the vector itself"
+        where = "OMNIGRAPH_EMBED_MODEL, or the profile of the graph's provider"
+        return f"choose the model '{self.required}' ({where}), or pass the vector itself"
 
 
 # --- not found --------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -86,8 +87,12 @@ class Call:
 
     async def admitted(self, weight: int, run: Callable[[], Answer]) -> Answer:
         """A write about which the policy was asked before."""
+        return await self.begin(weight, run)
+
+    def begin(self, weight: int, run: Callable[[], Answer]) -> asyncio.Future[Answer]:
+        """Admits and starts it: from here on it runs to its end. Raises if it does not."""
         slot = self.state.admission.take(self.actor, weight)
-        return await self.state.work.write(slot, self._traced("write", run))
+        return self.state.work.begin(slot, self._traced("write", run))
 
     def _traced(self, kind: str, run: Callable[[], Answer]) -> Callable[[], Answer]:
         return run if self.span is None else self.span.around(f"{kind} {self.operation.id}", run)

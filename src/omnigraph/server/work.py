@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any, TypeVar
 
+from omnigraph.model.errors import OmniGraphError
 from omnigraph.server.admission import Admission, Slot
 from omnigraph.server.http import ClientGone, Request
+from omnigraph.server.observe import event, failure
 
 Answer = TypeVar("Answer")
 
@@ -48,6 +51,10 @@ class Work:
 
     async def write(self, slot: Slot, run: Callable[[], Answer]) -> Answer:
         """Runs a write that was admitted. Whatever becomes of the request, it runs to its end and holds its slot."""
+        return await self.begin(slot, run)
+
+    def begin(self, slot: Slot, run: Callable[[], Answer]) -> asyncio.Future[Answer]:
+        """Starts a write, which runs from here on; its answer. Raises if it was not started."""
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[Answer] = loop.create_future()
         try:
@@ -57,16 +64,18 @@ class Work:
             raise
         self._writes.add(writing)
         writing.add_done_callback(lambda _: loop.call_soon_threadsafe(self._end, writing, slot, answer))
-        return await answer  # the request may be cancelled, and the answer with it; the write is not
+        return answer  # the request may be cancelled, and the answer with it; the write is not
 
     def _end(self, writing: Future[Answer], slot: Slot, answer: asyncio.Future[Answer]) -> None:
         self._writes.discard(writing)
         self.admission.free(slot)
-        if answer.done():
-            return
         error = writing.exception()
-        if error is None:
+        if answer.done():
+            _tell_nobody(error)
+        elif error is None:
             answer.set_result(writing.result())
+        elif isinstance(error, StopIteration):  # the one error that a future does not take
+            answer.set_exception(RuntimeError(f"a write raised {error!r}"))
         else:
             answer.set_exception(error)
 
@@ -90,9 +99,17 @@ class Work:
     async def finish(self, seconds: float) -> int:
         """Waits for the writes that are under way, and returns how many are not done in time."""
         if self._writes:
-            await asyncio.wait({asyncio.wrap_future(each) for each in self._writes}, timeout=seconds)
+            await asyncio.to_thread(wait, set(self._writes), seconds)
         return sum(not each.done() for each in self._writes)
 
     def close(self) -> None:
         self._readers.shutdown(wait=False, cancel_futures=True)
         self._writers.shutdown(wait=False)
+
+
+def _tell_nobody(error: BaseException | None) -> None:
+    """A write whose caller has left: the log says that it failed. A refusal's text may have values of rows in it."""
+    if isinstance(error, OmniGraphError):
+        event("a write was refused after its caller had left", level=logging.WARNING, code=error.code)
+    elif error is not None:
+        failure("a write failed after its caller had left", error)

@@ -151,6 +151,7 @@ def _write_contract(
 ) -> None:
     for name, data in contract.contract_of(schema).items():
         if force:
+            _require_claim(storage, claim)
             storage.objects.write(name, data)
         elif not _put_new(storage, name, data):
             raise AlreadyInitialized(storage.root.uri)

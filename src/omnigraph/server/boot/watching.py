@@ -38,6 +38,8 @@ class Watcher:
         self._told: dict[str, str] = {}
         self._retry_at = 0.0
         self._retry_after = 1.0
+        self._refused: str | None = None
+        """The revision that could not be served when it was tried last."""
         self._recover_at = 0.0
         self._give_back_at = 0.0
         self._upkeep = ServedUpkeep() if launch.upkeep else None
@@ -101,7 +103,8 @@ class Watcher:
             self._tell("revision", f"what is served stays as it was: {sentence_of(error)}")
             return
         is_new = serving.revision != current.serving.revision
-        if not is_new and not (current.skipped and now >= self._retry_at):
+        waits = now < self._retry_at
+        if (not is_new and (waits or not current.skipped)) or (serving.revision == self._refused and waits):
             return
         self._swap(serving, now, is_new)
 
@@ -116,14 +119,21 @@ class Watcher:
             made = open_generation(serving, is_open=is_open, require_all=False, before=current)
         except OmniGraphError as error:
             self._tell("revision", f"what is served stays as it was: {sentence_of(error)}")
+            self._refused = serving.revision
+            self._wait_longer(now)
             return
+        self._refused = None
         if is_new or made.skipped.keys() != current.skipped.keys():
             self._state.generation = made
             self._told.pop("revision", None)
             event("revision served", revision=serving.revision[:12], graphs=len(made.graphs), skipped=len(made.skipped))
-            self._retry_after = 1.0
+            self._retry_after, self._retry_at = 1.0, now + 1.0
         else:
-            self._retry_after = min(2 * self._retry_after, RETRY_SECONDS_MAX)
+            self._wait_longer(now)
+
+    def _wait_longer(self, now: float) -> None:
+        """What cannot be served is tried again, less and less often."""
+        self._retry_after = min(2 * self._retry_after, RETRY_SECONDS_MAX)
         self._retry_at = now + self._retry_after
 
     def _follow_upkeep(self, upkeep: ServedUpkeep) -> None:

@@ -54,7 +54,10 @@ async def load_lines(call: Call) -> Reply:
     _require_lines(call)
     with Spool() as spool:
         await _receive(call, spool)
-        result = await call.admitted(spool.size, lambda: _load(call, spool.source(), options, spool.size))
+        work = spool.given_to(lambda: _load(call, spool.source(), options, spool.size))
+        running = call.begin(spool.size, work)
+        spool.keep()  # the request may end before the work does, the body may not
+    result = await running
     call.note_commit(result.commit_id)
     return Reply.of(answers.GraphBatchLoadOutput(**_members(call, result)), commit_id=result.commit_id)
 

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import io
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Self
+from typing import IO, Self, TypeVar
+
+Answer = TypeVar("Answer")
 
 IN_MEMORY_MAX = 8 * 1024 * 1024
 
 
 class Spool:
-    """Use it in a `with` statement: the file is gone after it."""
+    """Use it in a `with` statement: the file is gone after it, unless work was started that has it by then."""
 
     def __init__(self, in_memory_max: int = IN_MEMORY_MAX) -> None:
         self._in_memory_max = in_memory_max
         self._memory = bytearray()
         self._file: IO[bytes] | None = None
         self.size = 0
+        self._is_kept = False
 
     def __enter__(self) -> Self:
         return self
@@ -26,6 +30,25 @@ class Spool:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if not self._is_kept:
+            self.close()
+
+    def given_to(self, run: Callable[[], Answer]) -> Callable[[], Answer]:
+        """The work that reads it, and closes it at its end."""
+
+        def closing() -> Answer:
+            try:
+                return run()
+            finally:
+                self.close()
+
+        return closing
+
+    def keep(self) -> None:
+        """The work was started: it closes the spool."""
+        self._is_kept = True
+
+    def close(self) -> None:
         if self._file is not None:
             self._file.close()
 

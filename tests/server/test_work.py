@@ -1,0 +1,142 @@
+"""Work: a write that was admitted runs to its end with what it needs, and whoever cannot be told is not forgotten."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from omnigraph.model.errors import BadRequest
+from omnigraph.server.admission import Admission
+from omnigraph.server.operations.spool import Spool
+from omnigraph.server.work import Work
+
+MANY = 1 << 40
+
+
+def made(write_threads: int = 2) -> tuple[Work, Admission]:
+    admission = Admission(8, MANY)
+    return Work(1, write_threads, admission), admission
+
+
+async def until(check: Callable[[], bool], what: str) -> None:
+    for _ in range(2000):
+        if check():
+            return
+        await asyncio.sleep(0.005)
+    raise AssertionError(what)
+
+
+def test_a_refused_write_is_told_to_its_caller_and_not_to_the_log_of_a_stop(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def run() -> int:
+        work, admission = made()
+        go = threading.Event()
+
+        def refused() -> None:
+            go.wait()
+            raise BadRequest("row 17 has a value of the caller's")
+
+        asking = asyncio.ensure_future(work.write(admission.take("ann", 1), refused))
+        await until(lambda: work.writing == 1, "it runs")
+        stopping = asyncio.ensure_future(work.finish(30))
+        await asyncio.sleep(0)
+        go.set()
+        with pytest.raises(BadRequest):
+            await asking
+        unfinished = await stopping
+        work.close()
+        return unfinished
+
+    with caplog.at_level(logging.DEBUG):
+        assert asyncio.run(run()) == 0
+    assert "row 17" not in caplog.text
+    assert "never retrieved" not in caplog.text
+
+
+def test_a_spooled_body_is_there_until_its_write_has_ended_also_when_the_request_is_cancelled() -> None:
+    async def run() -> list[int]:
+        work, admission = made(write_threads=1)
+        go, found, place = threading.Event(), list[int](), list[Path]()
+        first = asyncio.ensure_future(work.write(admission.take("ann", 1), go.wait))
+
+        async def load() -> None:
+            with Spool(in_memory_max=10) as spool:
+                spool.write(b"x" * 1000)
+                source = spool.source()
+                assert isinstance(source, Path)
+                place.append(source)
+                write = spool.given_to(lambda: found.append(len(source.read_bytes())))
+                running = work.begin(admission.take("ann", 1), write)
+                spool.keep()
+            await running
+
+        loading = asyncio.ensure_future(load())
+        await until(lambda: work.writing == 2, "it waits for the thread")
+        loading.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await loading
+        go.set()
+        assert await work.finish(30) == 0
+        await first
+        assert not place[0].exists(), "the write closed it"
+        work.close()
+        return found
+
+    assert asyncio.run(run()) == [1000]
+
+
+def test_a_spooled_body_is_gone_when_its_write_was_not_admitted() -> None:
+    with Spool(in_memory_max=10) as spool:
+        spool.write(b"x" * 1000)
+        source = spool.source()
+        assert isinstance(source, Path)
+        spool.given_to(lambda: None)
+    assert not source.exists()
+
+
+def test_a_write_that_fails_after_its_caller_left_is_told_in_the_log_without_its_text(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def run() -> None:
+        work, admission = made()
+        go = threading.Event()
+
+        def refused() -> None:
+            go.wait()
+            raise BadRequest("row 17 has a value of the caller's")
+
+        asking = asyncio.ensure_future(work.write(admission.take("ann", 1), refused))
+        await until(lambda: work.writing == 1, "it runs")
+        asking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+        go.set()
+        await until(lambda: admission.running == 0, "its place is free")
+        work.close()
+
+    logging.getLogger("omnigraph.server").propagate = True
+    with caplog.at_level(logging.INFO, logger="omnigraph.server"):
+        asyncio.run(run())
+    assert "bad_request" in caplog.text
+    assert "row 17" not in caplog.text
+
+
+def test_a_write_that_raises_what_a_future_cannot_hold_is_answered() -> None:
+    async def run() -> None:
+        work, admission = made()
+
+        def odd() -> None:
+            raise StopIteration
+
+        with pytest.raises(RuntimeError, match="StopIteration"):
+            await asyncio.wait_for(work.write(admission.take("ann", 1), odd), 30)
+        assert admission.running == 0
+        work.close()
+
+    asyncio.run(run())
