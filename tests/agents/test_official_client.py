@@ -259,3 +259,11 @@ def test_without_the_extra_the_command_exits_1_and_names_it(shelf: Path) -> None
     )
     done = subprocess.run([sys.executable, "-c", hidden], capture_output=True, text=True, cwd=shelf, check=False)
     assert (done.returncode, "omnigraph[mcp]" in done.stderr, done.stdout) == (1, True, "")
+
+
+def test_a_policy_without_an_actor_is_refused_at_the_start(shelf: Path) -> None:
+    policy = shelf / "policy.yaml"
+    policy.write_text(LIBRARY)
+    command = [sys.executable, "-m", "omnigraph.cli", "mcp", str(shelf / "lib.omni"), "--policy", str(policy)]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, stdin=subprocess.DEVNULL)
+    assert (ended.returncode, "--as" in ended.stderr) == (1, True), ended.stderr
