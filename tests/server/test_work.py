@@ -31,19 +31,25 @@ async def until(check: Callable[[], bool], what: str) -> None:
     raise AssertionError(what)
 
 
+async def refused_later(work: Work, admission: Admission) -> tuple[asyncio.Task[None], threading.Event]:
+    """A request whose write runs, and is refused as soon as the event is set."""
+    go = threading.Event()
+
+    def refused() -> None:
+        go.wait()
+        raise BadRequest("row 17 has a value of the caller's")
+
+    asking = asyncio.create_task(work.write(admission.take("ann", 1), refused))
+    await until(lambda: work.writing == 1, "it runs")
+    return asking, go
+
+
 def test_a_refused_write_is_told_to_its_caller_and_not_to_the_log_of_a_stop(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async def run() -> int:
         work, admission = made()
-        go = threading.Event()
-
-        def refused() -> None:
-            go.wait()
-            raise BadRequest("row 17 has a value of the caller's")
-
-        asking = asyncio.ensure_future(work.write(admission.take("ann", 1), refused))
-        await until(lambda: work.writing == 1, "it runs")
+        asking, go = await refused_later(work, admission)
         stopping = asyncio.ensure_future(work.finish(30))
         await asyncio.sleep(0)
         go.set()
@@ -105,14 +111,7 @@ def test_a_write_that_fails_after_its_caller_left_is_told_in_the_log_without_its
 ) -> None:
     async def run() -> None:
         work, admission = made()
-        go = threading.Event()
-
-        def refused() -> None:
-            go.wait()
-            raise BadRequest("row 17 has a value of the caller's")
-
-        asking = asyncio.ensure_future(work.write(admission.take("ann", 1), refused))
-        await until(lambda: work.writing == 1, "it runs")
+        asking, go = await refused_later(work, admission)
         asking.cancel()
         with pytest.raises(asyncio.CancelledError):
             await asking
