@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from omnigraph.client import RemoteGraph as RemoteGraph
-    from omnigraph.embeddings import EmbeddingConfig
     from omnigraph.graph import Graph as Graph
     from omnigraph.graph import PinnedGraph as PinnedGraph
     from omnigraph.graph import verify as verify
@@ -158,7 +157,6 @@ def open(  # noqa: A001 — the name people expect: `og.open(...)`
     durability: Durability = "full",
     policy: Policy | None = None,
     blob_bases: Sequence[str] = (),
-    embedding: EmbeddingConfig | None = None,
 ) -> Graph: ...
 @overload
 def open(uri: str, *, token: str | None, branch: str | None = None, read_only: bool = False) -> RemoteGraph: ...  # noqa: A001
@@ -171,7 +169,6 @@ def open(  # noqa: A001
     durability: Durability = "full",
     policy: Policy | None = None,
     blob_bases: Sequence[str] = (),
-    embedding: EmbeddingConfig | None = None,
     token: str | None = None,
 ) -> Graph | RemoteGraph:
     """Opens a graph and returns a handle on `branch` (default: `main`).
@@ -179,8 +176,7 @@ def open(  # noqa: A001
     Opening for writing first finishes or undoes what a crashed writer left. With `read_only` nothing is ever changed.
     `actor` and `durability` are as for `init`. With a `policy`, the path of a policy file, every call is decided for
     the actor before it acts. `blob_bases` are the places that external blobs of a write may lie in,
-    `s3://bucket/folder/` or `file:///folder/`; there are none by default. `embedding` says who embeds texts for this
-    handle; without it the environment does.
+    `s3://bucket/folder/` or `file:///folder/`; there are none by default.
 
     A graph on a server is `http://host/graphs/ID`; `token` says who asks, and the handle is a `RemoteGraph` with the
     same verbs. Without an id the server must have exactly one graph.
@@ -195,7 +191,7 @@ def open(  # noqa: A001
     if isinstance(uri, str) and uri.startswith(("http://", "https://")):
         from omnigraph.client import connect, refuse_options
 
-        refuse_options(actor=actor, policy=policy, blob_bases=tuple(blob_bases) or None, embedding=embedding)
+        refuse_options(actor=actor, policy=policy, blob_bases=tuple(blob_bases) or None)
         return connect(uri, token=token, branch=branch, read_only=read_only)
     from omnigraph.graph import Graph
 
@@ -211,7 +207,6 @@ def open(  # noqa: A001
         durability=durability,
         policy=policy,
         blob_bases=blob_bases,
-        embedding=embedding,
     )
 
 

@@ -42,7 +42,7 @@ def refuse_misplaced(found: object) -> None:
     would be neither conditional nor repeatable, and its caller would not know. Raises 400."""
     for name, advice in _SENT_AS_HEADERS.items():
         if isinstance(found, dict) and name in found:
-            raise bad_request(f"'{name}' is no member of the body", advice)
+            raise bad_request(f"'{name}' is not a member of the body", advice)
 
 
 def idempotency_key(call: Call) -> str | None:
