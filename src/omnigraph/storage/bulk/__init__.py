@@ -10,9 +10,9 @@ if TYPE_CHECKING:
     from omnigraph.storage.bulk.area import StagingArea as StagingArea
     from omnigraph.storage.bulk.area import StagingFiles as StagingFiles
     from omnigraph.storage.bulk.area import cleanup_staging as cleanup_staging
-    from omnigraph.storage.bulk.area import filesystem as filesystem
     from omnigraph.storage.bulk.area import handed_over_id as handed_over_id
     from omnigraph.storage.bulk.area import staging_area as staging_area
+    from omnigraph.storage.bulk.arrow_files import filesystem as filesystem
     from omnigraph.storage.bulk.new_columns import NewColumns as NewColumns
     from omnigraph.storage.bulk.new_columns import stage_new_columns as stage_new_columns
     from omnigraph.storage.bulk.new_columns import write_new_columns as write_new_columns
@@ -32,10 +32,10 @@ else:
                 "StagingArea",
                 "StagingFiles",
                 "cleanup_staging",
-                "filesystem",
                 "handed_over_id",
                 "staging_area",
             ),
+            "arrow_files": ("filesystem",),
             "new_columns": (
                 "NewColumns",
                 "stage_new_columns",

@@ -16,7 +16,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import field
-from functools import lru_cache
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -25,6 +25,7 @@ from pyarrow import fs
 from omnigraph.model.errors import LeaseTimeout, OmniGraphError
 from omnigraph.model.identifiers import new_ulid, ulid_from
 from omnigraph.model.late_dataclass import dataclass
+from omnigraph.storage.bulk.arrow_files import ArrowFileWriter, filesystem, read_again, reported
 from omnigraph.storage.graph_storage import GraphStorage
 from omnigraph.storage.lance import translated
 from omnigraph.storage.layout import STAGING
@@ -86,14 +87,18 @@ class StagingFiles:
                 writer.write_batch(batch)
 
     @contextmanager
-    def writer(self, name: str, schema: pa.Schema, codec: str | None = None) -> Iterator[Any]:
-        with self._output(name) as sink:
-            options = pa.ipc.IpcWriteOptions(compression=codec)
-            with pa.ipc.new_file(sink, schema, options=options) as writer:
-                yield writer
+    def writer(self, name: str, schema: pa.Schema, codec: str | None = None) -> Iterator[ArrowFileWriter]:
+        uri = self.uri(name)
+        with reported(uri):
+            sink = self._output(name)
+        with ArrowFileWriter(uri, sink, schema, codec) as writer:
+            yield writer
 
     def read(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
         """The columns of an Arrow file. Local files are mapped: only what is looked at is read, and nothing is kept."""
+        return read_again(self.root, self.uri(name), partial(self._read, name, columns))
+
+    def _read(self, name: str, columns: Sequence[str] | None) -> pa.Table:
         source = self._input(name)
         reader = pa.ipc.open_file(source)
         if columns is not None and not self.root.is_local:
@@ -103,9 +108,11 @@ class StagingFiles:
         return plainly_typed(rows if columns is None else rows.select(list(columns)))
 
     def batches(self, name: str) -> Iterator[pa.RecordBatch]:
-        reader = pa.ipc.open_file(self._input(name))
+        uri = self.uri(name)
+        reader = read_again(self.root, uri, lambda: pa.ipc.open_file(self._input(name)))
         for number in range(reader.num_record_batches):
-            yield from plainly_typed(pa.Table.from_batches([reader.get_batch(number)])).to_batches()
+            batch = read_again(self.root, uri, partial(reader.get_batch, number))
+            yield from plainly_typed(pa.Table.from_batches([batch])).to_batches()
 
     def _output(self, name: str) -> Any:
         uri = self.uri(name)
@@ -266,26 +273,6 @@ def tracked_paths(storage: GraphStorage, table_path: str) -> set[str]:
 
 
 # --- file systems -----------------------------------------------------------------------------------------
-
-
-@lru_cache(maxsize=16)
-def _s3(options: tuple[tuple[str, str], ...]) -> fs.FileSystem:
-    given = dict(options)
-    endpoint = given.get("aws_endpoint", "")
-    return fs.S3FileSystem(
-        access_key=given.get("aws_access_key_id") or None,
-        secret_key=given.get("aws_secret_access_key") or None,
-        session_token=given.get("aws_session_token") or None,
-        region=given.get("aws_region"),
-        scheme="http" if endpoint.startswith("http://") else "https",
-        endpoint_override=endpoint.partition("://")[2] or None,
-        force_virtual_addressing=given.get("aws_virtual_hosted_style_request") == "true" and bool(endpoint),
-    )
-
-
-def filesystem(root: Root) -> fs.FileSystem:
-    """Arrow's view of the store that a root lies in, for files too large to be control objects."""
-    return fs.LocalFileSystem() if root.is_local else _s3(tuple(sorted(root.options.items())))
 
 
 def _address(root: Root, path: str) -> str:

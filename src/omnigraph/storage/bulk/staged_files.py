@@ -16,7 +16,8 @@ import pyarrow as pa
 from omnigraph.model.format_version import DATA_STORAGE_VERSION
 from omnigraph.model.identifiers import new_ulid
 from omnigraph.model.late_dataclass import dataclass
-from omnigraph.storage.bulk.area import StagingArea, StagingFiles, filesystem
+from omnigraph.storage.bulk.area import StagingArea, StagingFiles
+from omnigraph.storage.bulk.arrow_files import filesystem
 from omnigraph.storage.bulk.shallow_clone import scratch_copy
 from omnigraph.storage.failpoints import Point, reach
 from omnigraph.storage.lance import (
