@@ -12,8 +12,11 @@ from omnigraph.server.admission import Admission
 from omnigraph.server.boot.connections import JoiningTransport
 from omnigraph.server.http import Reply, send_reply
 from omnigraph.server.http.replies import Message
+from omnigraph.server.lanes import Lane
 from omnigraph.server.work import Work
 from server.served_library import G, open_server
+
+LANE = Lane("library", "main")
 
 
 class Wire:
@@ -67,14 +70,14 @@ def test_a_head_request_is_answered_on_a_connection_that_is_used_again(tmp_path:
 
 def test_a_write_whose_request_is_cancelled_runs_to_its_end_and_gives_its_slot_back() -> None:
     admission, may_end, ended = Admission(1, 100), threading.Event(), []
-    work = Work(1, 1, admission)
+    work = Work(1, 1, 1, admission)
 
     def write() -> None:
         may_end.wait()
         ended.append(True)
 
     async def main() -> int:
-        request = asyncio.ensure_future(work.write(admission.take("ann", 1), write))
+        request = work.begin(admission.take("ann", 1), LANE, write)
         await asyncio.sleep(0)
         request.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -93,10 +96,10 @@ def test_a_write_whose_request_is_cancelled_runs_to_its_end_and_gives_its_slot_b
 
 def test_a_stop_that_does_not_wait_long_enough_tells_how_many_writes_it_leaves() -> None:
     admission, may_end = Admission(2, 100), threading.Event()
-    work = Work(1, 2, admission)
+    work = Work(1, 2, 1, admission)
 
     async def main() -> int:
-        requests = [asyncio.ensure_future(work.write(admission.take("ann", 1), may_end.wait)) for _ in range(2)]
+        requests = [work.begin(admission.take("ann", 1), LANE, may_end.wait) for _ in range(2)]
         await asyncio.sleep(0)
         unfinished = await work.finish(0.01)
         may_end.set()

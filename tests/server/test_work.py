@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import logging
 import threading
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from omnigraph.model.errors import BadRequest
+from omnigraph.model.errors import BadRequest, ResourceLimitExceeded
 from omnigraph.server.admission import Admission
+from omnigraph.server.lanes import LANE_THREADS, Lane
 from omnigraph.server.operations.spool import Spool
 from omnigraph.server.work import Work
 
 MANY = 1 << 40
+LANE = Lane("library", "main")
 
 
 def made(write_threads: int = 2) -> tuple[Work, Admission]:
     admission = Admission(8, MANY)
-    return Work(1, write_threads, admission), admission
+    return Work(1, write_threads, 1, admission), admission
 
 
 async def until(check: Callable[[], bool], what: str) -> None:
@@ -31,7 +35,7 @@ async def until(check: Callable[[], bool], what: str) -> None:
     raise AssertionError(what)
 
 
-async def refused_later(work: Work, admission: Admission) -> tuple[asyncio.Task[None], threading.Event]:
+async def refused_later(work: Work, admission: Admission) -> tuple[asyncio.Future[None], threading.Event]:
     """A request whose write runs, and is refused as soon as the event is set."""
     go = threading.Event()
 
@@ -39,7 +43,7 @@ async def refused_later(work: Work, admission: Admission) -> tuple[asyncio.Task[
         go.wait()
         raise BadRequest("row 17 has a value of the caller's")
 
-    asking = asyncio.create_task(work.write(admission.take("ann", 1), refused))
+    asking = work.begin(admission.take("ann", 1), LANE, refused)
     await until(lambda: work.writing == 1, "it runs")
     return asking, go
 
@@ -69,7 +73,7 @@ def test_a_spooled_body_is_there_until_its_write_has_ended_also_when_the_request
     async def run() -> list[int]:
         work, admission = made(write_threads=1)
         go, found, place = threading.Event(), list[int](), list[Path]()
-        first = asyncio.ensure_future(work.write(admission.take("ann", 1), go.wait))
+        first = work.begin(admission.take("ann", 1), LANE, go.wait)
 
         async def load() -> None:
             with Spool(in_memory_max=10) as spool:
@@ -78,7 +82,7 @@ def test_a_spooled_body_is_there_until_its_write_has_ended_also_when_the_request
                 assert isinstance(source, Path)
                 place.append(source)
                 write = spool.given_to(lambda: found.append(len(source.read_bytes())))
-                running = work.begin(admission.take("ann", 1), write)
+                running = work.begin(admission.take("ann", 1), LANE, write)
                 spool.keep()
             await running
 
@@ -134,8 +138,64 @@ def test_a_write_that_raises_what_a_future_cannot_hold_is_answered() -> None:
             raise StopIteration
 
         with pytest.raises(RuntimeError, match="StopIteration"):
-            await asyncio.wait_for(work.write(admission.take("ann", 1), odd), 30)
+            await asyncio.wait_for(work.begin(admission.take("ann", 1), LANE, odd), 30)
         assert admission.running == 0
         work.close()
 
     asyncio.run(run())
+
+
+def test_long_work_of_a_branch_keeps_no_write_of_it_waiting() -> None:
+    async def run() -> str:
+        admission = Admission(100, MANY)
+        work, go = Work(1, LANE_THREADS, LANE_THREADS, admission), threading.Event()
+        loads = [work.begin(admission.take("ann", 1), LANE, go.wait, is_long=True) for _ in range(2 * LANE_THREADS)]
+        answer = await asyncio.wait_for(work.begin(admission.take("ann", 1), LANE, lambda: "written"), 30)
+        assert work.writing == len(loads)
+        go.set()
+        await asyncio.gather(*loads)
+        work.close()
+        return answer
+
+    assert asyncio.run(run()) == "written"
+
+
+def test_the_writes_of_a_lane_begin_in_the_order_in_which_they_came_and_few_at_a_time() -> None:
+    async def run() -> tuple[list[int], int]:
+        admission = Admission(100, MANY)
+        work, go = Work(1, 3 * LANE_THREADS, 1, admission), threading.Semaphore(0)
+        begun: list[int] = []
+
+        def write(number: int) -> None:
+            begun.append(number)
+            go.acquire()
+
+        writes = [work.begin(admission.take("ann", 1), LANE, partial(write, number)) for number in range(20)]
+        await until(lambda: len(begun) == LANE_THREADS, "some have begun")
+        other = work.begin(admission.take("ann", 1), Lane("library", "drafts"), lambda: "elsewhere")
+        assert await asyncio.wait_for(other, 30) == "elsewhere"
+        at_once = len(begun)
+        for _ in writes:
+            go.release()
+        await asyncio.gather(*writes)
+        work.close()
+        return begun, at_once
+
+    begun, at_once = asyncio.run(run())
+    assert at_once == LANE_THREADS
+    assert set(begun[:LANE_THREADS]) == set(range(LANE_THREADS))
+    assert sorted(begun) == list(range(20))
+
+
+def test_a_server_that_gets_no_threads_does_not_begin(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pool would take a write before it starts a thread for it: refused to its caller, and run all the same."""
+    start, count = threading.Thread.start, itertools.count()
+
+    def starting(thread: threading.Thread) -> None:
+        if next(count) == 3:
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", starting)
+    with pytest.raises(ResourceLimitExceeded, match="threads"):
+        Work(1, 8, 1, Admission(1, MANY))

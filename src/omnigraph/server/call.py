@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from omnigraph.model.identifiers import MAIN, normalize_branch
 from omnigraph.server.http import Parameters, Request, bad_request, parsed, shaped
+from omnigraph.server.lanes import Lane
 from omnigraph.server.observe import RequestSpan, event
 from omnigraph.server.state import Generation, RoutedGraph, ServerState
 
@@ -77,22 +78,29 @@ class Call:
         cancel = (lambda: None) if cancellation is None else cancellation.cancel
         return await self.state.work.read(self.request, self._traced("read", run), cancel)
 
-    async def write(self, allow: Callable[[], None], weight: int, run: Callable[[], Answer]) -> Answer:
+    async def write(
+        self,
+        allow: Callable[[], None],
+        weight: int,
+        run: Callable[[], Answer],
+        branch: str | None = None,
+        *,
+        is_long: bool = False,
+    ) -> Answer:
         """The policy first, then admission, then the write, which runs to its end whatever the client does.
 
         A decision takes a tenth of a millisecond and reads nothing, so it is made here and not in a thread.
         """
         allow()
-        return await self.admitted(weight, run)
+        return await self.begin(weight, run, branch, is_long=is_long)
 
-    async def admitted(self, weight: int, run: Callable[[], Answer]) -> Answer:
-        """A write about which the policy was asked before."""
-        return await self.begin(weight, run)
-
-    def begin(self, weight: int, run: Callable[[], Answer]) -> asyncio.Future[Answer]:
-        """Admits and starts it: from here on it runs to its end. Raises if it does not."""
-        slot = self.state.admission.take(self.actor, weight)
-        return self.state.work.begin(slot, self._traced("write", run))
+    def begin(
+        self, weight: int, run: Callable[[], Answer], branch: str | None = None, *, is_long: bool = False
+    ) -> asyncio.Future[Answer]:
+        """Admits and starts a write about which the policy was asked before: from here on it runs to its end, after
+        others of the same branch, or of the graph as a whole. Raises if it does not."""
+        slot, lane = self.state.admission.take(self.actor, weight), Lane(self.served.graph_id, branch)
+        return self.state.work.begin(slot, lane, self._traced("write", run), is_long=is_long)
 
     def _traced(self, kind: str, run: Callable[[], Answer]) -> Callable[[], Answer]:
         return run if self.span is None else self.span.around(f"{kind} {self.operation.id}", run)

@@ -28,6 +28,9 @@ class Settings:
     """What the running writes of one actor may weigh together."""
     read_threads: int = 8
     write_threads: int = 32
+    """Of which the writes of one branch take four."""
+    load_threads: int = 16
+    """For loads, merges and other writes that may take long."""
     open_threads: int = 4
     head_seconds: float = 10.0
     """How long a client may take for the head of a request."""

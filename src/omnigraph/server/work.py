@@ -1,4 +1,4 @@
-"""Work: where the engine runs. Reads end with their request; a write that was admitted runs to its end."""
+"""Work: where the engine runs. Reads end with their request; a write that was admitted runs to its end, in its lane."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ import contextlib
 import logging
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from omnigraph.model.errors import OmniGraphError
 from omnigraph.server.admission import Admission, Slot
 from omnigraph.server.http import ClientGone, Request
+from omnigraph.server.lanes import Lane, Lanes
 from omnigraph.server.observe import event, failure
 
 Answer = TypeVar("Answer")
@@ -24,11 +25,13 @@ PATIENCE_SECONDS = 0.05
 class Work:
     """The threads of one process, and the writes that are under way."""
 
-    def __init__(self, read_threads: int, write_threads: int, admission: Admission) -> None:
+    def __init__(self, read_threads: int, write_threads: int, load_threads: int, admission: Admission) -> None:
         self.admission = admission
         self._readers = ThreadPoolExecutor(read_threads, thread_name_prefix="read")
-        self._writers = ThreadPoolExecutor(write_threads, thread_name_prefix="write")
-        self._writes: set[Future[Any]] = set()
+        self._brief = Lanes(write_threads, "write")
+        self._long = Lanes(load_threads, "load")
+        self.writing = 0
+        self._are_all_done = asyncio.Event()
 
     async def read(self, request: Request, run: Callable[[], Answer], cancel: Callable[[], None]) -> Answer:
         """Runs a read. `cancel` is called, and ClientGone raised, when the client goes away while it runs."""
@@ -49,25 +52,26 @@ class Work:
         finally:
             leaving.cancel()
 
-    async def write(self, slot: Slot, run: Callable[[], Answer]) -> Answer:
-        """Runs a write that was admitted. Whatever becomes of the request, it runs to its end and holds its slot."""
-        return await self.begin(slot, run)
-
-    def begin(self, slot: Slot, run: Callable[[], Answer]) -> asyncio.Future[Answer]:
-        """Starts a write, which runs from here on; its answer. Raises if it was not started."""
-        loop = asyncio.get_running_loop()
-        answer: asyncio.Future[Answer] = loop.create_future()
+    def begin(
+        self, slot: Slot, lane: Lane, run: Callable[[], Answer], *, is_long: bool = False
+    ) -> asyncio.Future[Answer]:
+        """Starts a write that was admitted; its answer. Whatever becomes of the request, it runs to its end and holds
+        its slot. Raises if it will not run. Long work has threads and lanes of its own: it may take minutes before it
+        needs its branch."""
+        answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        lanes = self._long if is_long else self._brief
         try:
-            writing = self._writers.submit(run)
+            lanes.begin(lane, run, lambda done: self._end(done, slot, answer))
         except RuntimeError:  # the threads are gone: the process ends
             self.admission.free(slot)
             raise
-        self._writes.add(writing)
-        writing.add_done_callback(lambda _: loop.call_soon_threadsafe(self._end, writing, slot, answer))
+        self.writing += 1
         return answer  # the request may be cancelled, and the answer with it; the write is not
 
     def _end(self, writing: Future[Answer], slot: Slot, answer: asyncio.Future[Answer]) -> None:
-        self._writes.discard(writing)
+        self.writing -= 1
+        if not self.writing:
+            self._are_all_done.set()
         self.admission.free(slot)
         error = writing.exception()
         if answer.done():
@@ -92,19 +96,18 @@ class Work:
         threading.Thread(target=running, name="stream", daemon=True).start()
         return done
 
-    @property
-    def writing(self) -> int:
-        return len(self._writes)
-
     async def finish(self, seconds: float) -> int:
-        """Waits for the writes that are under way, and returns how many are not done in time."""
-        if self._writes:
-            await asyncio.to_thread(wait, set(self._writes), seconds)
-        return sum(not each.done() for each in self._writes)
+        """Waits for the writes that were admitted, and returns how many are not done in time."""
+        self._are_all_done.clear()
+        if self.writing:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._are_all_done.wait(), seconds)
+        return self.writing
 
     def close(self) -> None:
         self._readers.shutdown(wait=False, cancel_futures=True)
-        self._writers.shutdown(wait=False)
+        self._brief.close()
+        self._long.close()
 
 
 def _tell_nobody(error: BaseException | None) -> None:

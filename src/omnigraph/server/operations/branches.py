@@ -93,6 +93,8 @@ async def merge_branches(call: Call) -> Reply:
         partial(call.graph.authorize, "branch_merge", branch=source, target_branch=target),
         WEIGHT,
         lambda: _merge(call, body, source, target),
+        target,
+        is_long=True,
     )
     call.note_commit(result.commit_id)
     document = result.to_json()

@@ -84,6 +84,8 @@ async def restore(call: Call) -> Reply:
         partial(call.graph.authorize, "change", branch=branch),
         WEIGHT,
         lambda: call.graph.branch(branch).restore(body.to, **options),
+        branch,
+        is_long=True,
     )
     call.note_commit(result.commit_id)
     return Reply.of(result.to_json(), commit_id=result.commit_id)
@@ -98,6 +100,8 @@ async def revert(call: Call) -> Reply:
         partial(call.graph.authorize, "change", branch=branch),
         WEIGHT,
         lambda: call.graph.branch(branch).revert(body.what, **options),
+        branch,
+        is_long=True,
     )
     call.note_commit(result.commit_id)
     return Reply.of(result.to_json(), commit_id=result.commit_id)

@@ -40,7 +40,7 @@ async def load(call: Call) -> Reply:
         return _load(call, io.BytesIO(record_lines(body.data, catalog)), options)
 
     await call.read(_allow(call, options))
-    result = await call.admitted(len(body.data.encode()), run)
+    result = await call.begin(len(body.data.encode()), run, options["branch"], is_long=True)
     call.note_commit(result.commit_id)
     output = answers.IngestOutput(uri=call.graph.uri, **_members(call, result))
     return Reply.of(output, commit_id=result.commit_id)
@@ -55,7 +55,7 @@ async def load_lines(call: Call) -> Reply:
     with Spool() as spool:
         await _receive(call, spool)
         work = spool.given_to(lambda: _load(call, spool.source(), options, spool.size))
-        running = call.begin(spool.size, work)
+        running = call.begin(spool.size, work, options["branch"], is_long=True)
         spool.keep()  # the request may end before the work does, the body may not
     result = await running
     call.note_commit(result.commit_id)

@@ -24,7 +24,8 @@ async def apply_schema(call: Call) -> Reply:
             "the schema of this graph belongs to its cluster and cannot be changed here",
             "change the configuration of the cluster and run cluster apply",
         )
-    return Reply.of(await call.write(allow, len(body.schema_source.encode()), lambda: _apply(call, body)))
+    weight = len(body.schema_source.encode())
+    return Reply.of(await call.write(allow, weight, lambda: _apply(call, body), is_long=True))
 
 
 def _apply(call: Call, body: bodies.SchemaApplyRequest) -> dict[str, Any]:

@@ -45,6 +45,7 @@ async def run_mutation(call: Call, body: bodies.ChangeRequest, if_commit: str | 
         partial(call.graph.authorize, "change", branch=branch),
         len(body.query.encode()) + len(to_json(params)),
         lambda: _mutate(call, body, params, options),
+        branch,
     )
     call.note_commit(result.commit_id)
     return Reply.of(change_output(result), commit_id=result.commit_id)
