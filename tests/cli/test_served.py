@@ -175,6 +175,12 @@ def test_login_keeps_a_token_for_its_owner_alone_and_others_may_not_see_it(
     assert path.read_text().endswith("token = again\n")
 
 
+def test_login_with_an_address_keeps_nothing_and_says_where_names_come_from(omnigraph: Any, desk: Path) -> None:
+    done = omnigraph("login http://127.0.0.1:8080 --token x")
+    assert (done.exit_code, "config.yaml" in done.stderr) == (2, True)
+    assert not (desk.parent / "home" / "credentials").exists()
+
+
 def test_logout_forgets_a_token_and_may_be_repeated(omnigraph: Any, desk: Path) -> None:
     """`cli-93`"""
     path = desk.parent / "home" / "credentials"

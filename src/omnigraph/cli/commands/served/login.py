@@ -27,6 +27,11 @@ def command(session: Session, name: str, token: str | None) -> None:
 
     if not name.strip() or any(sign in name for sign in "[]\n\r"):
         raise click.UsageError(f"'{name}' is not the name of a server")
+    if "://" in name:
+        raise click.UsageError(
+            f"'{name}' is an address; declare it below `servers:` of config.yaml and pass the name that it has there, "
+            "or set OMNIGRAPH_BEARER_TOKEN for servers that have no name"
+        )
     given = (_asked(name) if token is None else token).strip()
     if not given or not given.isprintable():
         raise InvalidCredentials("the token is blank, or has characters that no token has", "pass it on stdin")
