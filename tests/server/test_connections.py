@@ -12,11 +12,11 @@ from omnigraph.server.admission import Admission
 from omnigraph.server.boot.connections import JoiningTransport
 from omnigraph.server.http import Reply, send_reply
 from omnigraph.server.http.replies import Message
-from omnigraph.server.lanes import Lane
+from omnigraph.server.lanes import WriteLane
 from omnigraph.server.work import Work
 from server.served_library import G, open_server
 
-LANE = Lane("library", "main")
+LANE = WriteLane("library", "main")
 
 
 class Wire:

@@ -10,16 +10,18 @@ import socket
 import threading
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from omnigraph.graph import Graph
-from server.served_library import ADD_AUTHOR, ALL_AUTHORS, G, author, open_server, write_library
+from server.served_library import ADD_AUTHOR, ALL_AUTHORS, TOKENS, G, author, library_server, open_server, write_library
 from support.servers.http_server import HttpServer, server_command, serving, start
 from support.size import sized
 
+LONG = "query q() { match { $a: Author $b: Author $c: Author } return { sum($a.born) as n, max($b.born) as m } }"
 NDJSON = "Content-Type: application/x-ndjson\r\n"
 
 
@@ -71,11 +73,26 @@ def test_a_query_ends_when_its_client_goes(opened: HttpServer) -> None:
     lines = [author(f"many-{number}") for number in range(400)]
     opened.send("POST", f"{G}/branches", json={"name": "walks"})
     assert opened.send("POST", f"{G}/load", json={"branch": "walks", "data": "\n".join(lines)}).status == 200
-    query = "query q() { match { $a: Author $b: Author $c: Author } return { count(distinct $a.handle) as n } }"
-    body = json.dumps({"query": query, "branch": "walks"}).encode()
+    body = json.dumps({"query": LONG, "branch": "walks"}).encode()
     connection = raw_request(opened, "/query", body, "Content-Type: application/json\r\nX-Request-Id: walks\r\n")
     connection.close()
     opened.logged("request_id=walks", " request ")
+
+
+def test_queries_of_one_actor_leave_threads_for_the_others(tmp_path: Path) -> None:
+    """More long queries than there are threads: whoever else asks is answered, and so is everybody when they end."""
+    with library_server(tmp_path) as server:
+        data = "\n".join(author(f"many-{number}", born=number) for number in range(2000))
+        assert server.send("POST", f"{G}/load", json={"data": data}).status == 200
+        body = json.dumps({"query": LONG}).encode()
+        with ExitStack() as stack:
+            for _ in range(12):
+                headers = f"Content-Type: application/json\r\nAuthorization: Bearer {TOKENS['ann']}\r\n"
+                stack.enter_context(raw_request(server, "/query", body, headers))
+            server.send("GET", "/metrics")  # they have all been read
+            query = {"query": ALL_AUTHORS}
+            assert server.send("POST", f"{G}/query", json=query, token=TOKENS["bo"], timeout=30).status == 200
+        assert server.send("POST", f"{G}/query", json=query, token=TOKENS["ann"], timeout=30).status == 200
 
 
 # --- kill -9 --------------------------------------------------------------------------------------------------

@@ -14,12 +14,12 @@ import pytest
 
 from omnigraph.model.errors import BadRequest, ResourceLimitExceeded
 from omnigraph.server.admission import Admission
-from omnigraph.server.lanes import LANE_THREADS, Lane
+from omnigraph.server.lanes import WriteLane
 from omnigraph.server.operations.spool import Spool
-from omnigraph.server.work import Work
+from omnigraph.server.work import WRITES_OF_A_BRANCH, Work
 
 MANY = 1 << 40
-LANE = Lane("library", "main")
+LANE = WriteLane("library", "main")
 
 
 def made(write_threads: int = 2) -> tuple[Work, Admission]:
@@ -148,8 +148,10 @@ def test_a_write_that_raises_what_a_future_cannot_hold_is_answered() -> None:
 def test_long_work_of_a_branch_keeps_no_write_of_it_waiting() -> None:
     async def run() -> str:
         admission = Admission(100, MANY)
-        work, go = Work(1, LANE_THREADS, LANE_THREADS, admission), threading.Event()
-        loads = [work.begin(admission.take("ann", 1), LANE, go.wait, is_long=True) for _ in range(2 * LANE_THREADS)]
+        work, go = Work(1, WRITES_OF_A_BRANCH, WRITES_OF_A_BRANCH, admission), threading.Event()
+        loads = [
+            work.begin(admission.take("ann", 1), LANE, go.wait, is_long=True) for _ in range(2 * WRITES_OF_A_BRANCH)
+        ]
         answer = await asyncio.wait_for(work.begin(admission.take("ann", 1), LANE, lambda: "written"), 30)
         assert work.writing == len(loads)
         go.set()
@@ -163,7 +165,7 @@ def test_long_work_of_a_branch_keeps_no_write_of_it_waiting() -> None:
 def test_the_writes_of_a_lane_begin_in_the_order_in_which_they_came_and_few_at_a_time() -> None:
     async def run() -> tuple[list[int], int]:
         admission = Admission(100, MANY)
-        work, go = Work(1, 3 * LANE_THREADS, 1, admission), threading.Semaphore(0)
+        work, go = Work(1, 3 * WRITES_OF_A_BRANCH, 1, admission), threading.Semaphore(0)
         begun: list[int] = []
 
         def write(number: int) -> None:
@@ -171,8 +173,8 @@ def test_the_writes_of_a_lane_begin_in_the_order_in_which_they_came_and_few_at_a
             go.acquire()
 
         writes = [work.begin(admission.take("ann", 1), LANE, partial(write, number)) for number in range(20)]
-        await until(lambda: len(begun) == LANE_THREADS, "some have begun")
-        other = work.begin(admission.take("ann", 1), Lane("library", "drafts"), lambda: "elsewhere")
+        await until(lambda: len(begun) == WRITES_OF_A_BRANCH, "some have begun")
+        other = work.begin(admission.take("ann", 1), WriteLane("library", "drafts"), lambda: "elsewhere")
         assert await asyncio.wait_for(other, 30) == "elsewhere"
         at_once = len(begun)
         for _ in writes:
@@ -182,8 +184,8 @@ def test_the_writes_of_a_lane_begin_in_the_order_in_which_they_came_and_few_at_a
         return begun, at_once
 
     begun, at_once = asyncio.run(run())
-    assert at_once == LANE_THREADS
-    assert set(begun[:LANE_THREADS]) == set(range(LANE_THREADS))
+    assert at_once == WRITES_OF_A_BRANCH
+    assert set(begun[:WRITES_OF_A_BRANCH]) == set(range(WRITES_OF_A_BRANCH))
     assert sorted(begun) == list(range(20))
 
 

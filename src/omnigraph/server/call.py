@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from omnigraph.model.identifiers import MAIN, normalize_branch
 from omnigraph.server.http import Parameters, Request, bad_request, parsed, shaped
-from omnigraph.server.lanes import Lane
+from omnigraph.server.lanes import WriteLane
 from omnigraph.server.observe import RequestSpan, event
 from omnigraph.server.state import Generation, RoutedGraph, ServerState
 
@@ -76,7 +76,7 @@ class Call:
 
     async def read(self, run: Callable[[], Answer], cancellation: Cancellation | None = None) -> Answer:
         cancel = (lambda: None) if cancellation is None else cancellation.cancel
-        return await self.state.work.read(self.request, self._traced("read", run), cancel)
+        return await self.state.work.read(self.request, self.actor, self._traced("read", run), cancel)
 
     async def write(
         self,
@@ -99,7 +99,7 @@ class Call:
     ) -> asyncio.Future[Answer]:
         """Admits and starts a write about which the policy was asked before: from here on it runs to its end, after
         others of the same branch, or of the graph as a whole. Raises if it does not."""
-        slot, lane = self.state.admission.take(self.actor, weight), Lane(self.served.graph_id, branch)
+        slot, lane = self.state.admission.take(self.actor, weight), WriteLane(self.served.graph_id, branch)
         return self.state.work.begin(slot, lane, self._traced("write", run), is_long=is_long)
 
     def _traced(self, kind: str, run: Callable[[], Answer]) -> Callable[[], Answer]:

@@ -1,23 +1,23 @@
-"""Lanes: the writes of one branch take few threads. Those that wait take none, and keep nobody waiting elsewhere."""
+"""Lanes: the writes of one branch, or the reads of one actor, take some of the threads and never all of them.
+
+What waits for a place in its lane takes no thread, and keeps nobody waiting elsewhere.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
 from omnigraph.model.errors import ResourceLimitExceeded
 
-LANE_THREADS = 4
-"""Threads that the writes of one lane take: one commits, the others prepare meanwhile. More make it no faster."""
-
 
 @dataclass(frozen=True, slots=True)
-class Lane:
+class WriteLane:
     """Writes that may have to wait for each other."""
 
     graph_id: str
@@ -35,28 +35,29 @@ class _Line:
 
 
 class Lanes:
-    """A number of threads, shared by lanes. For the event loop's thread alone."""
+    """Threads that lanes share, each of them up to a number. For the event loop's thread alone."""
 
-    def __init__(self, threads: int, name: str) -> None:
+    def __init__(self, threads: int, in_a_lane: int, name: str) -> None:
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix=name)
-        self._lines: dict[Lane, _Line] = {}
+        self._in_a_lane = in_a_lane
+        self._lines: dict[Hashable, _Line] = {}
         _start_all(self._threads, threads)
 
-    def begin(self, lane: Lane, run: Callable[[], Any], ended: Ended) -> None:
+    def begin(self, lane: Hashable, run: Callable[[], Any], ended: Ended) -> None:
         """Runs it when its turn in its lane has come; `ended` is called in this thread. Raises if it will not run."""
         line = self._lines.setdefault(lane, _Line())
-        if line.running < LANE_THREADS:
+        if line.running < self._in_a_lane:
             self._run(lane, line, run, ended)
         else:
             line.waiting.append((run, ended))
 
-    def _run(self, lane: Lane, line: _Line, run: Callable[[], Any], ended: Ended) -> None:
+    def _run(self, lane: Hashable, line: _Line, run: Callable[[], Any], ended: Ended) -> None:
         loop = asyncio.get_running_loop()
         running = self._threads.submit(run)
         line.running += 1
         running.add_done_callback(lambda _: loop.call_soon_threadsafe(self._end, lane, line, running, ended))
 
-    def _end(self, lane: Lane, line: _Line, done: Future[Any], ended: Ended) -> None:
+    def _end(self, lane: Hashable, line: _Line, done: Future[Any], ended: Ended) -> None:
         line.running -= 1
         if line.waiting:
             self._run(lane, line, *line.waiting.popleft())
@@ -65,7 +66,8 @@ class Lanes:
         ended(done)
 
     def close(self) -> None:
-        self._threads.shutdown(wait=False)
+        """What has begun ends; what waits in the pool does not begin."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
 
 
 def _start_all(threads: ThreadPoolExecutor, count: int) -> None:

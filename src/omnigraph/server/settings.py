@@ -27,6 +27,7 @@ class Settings:
     bytes_max: int = BYTES_MAX
     """What the running writes of one actor may weigh together."""
     read_threads: int = 8
+    """Of which one actor takes six."""
     write_threads: int = 32
     """Of which the writes of one branch take four."""
     load_threads: int = 16

@@ -1,4 +1,4 @@
-"""Work: where the engine runs. Reads end with their request; a write that was admitted runs to its end, in its lane."""
+"""Work: where the engine runs. Reads end with their request; a write that was admitted runs to its end."""
 
 from __future__ import annotations
 
@@ -7,19 +7,26 @@ import contextlib
 import logging
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from typing import Any, TypeVar
 
 from omnigraph.model.errors import OmniGraphError
 from omnigraph.server.admission import Admission, Slot
 from omnigraph.server.http import ClientGone, Request
-from omnigraph.server.lanes import Lane, Lanes
+from omnigraph.server.lanes import Lanes, WriteLane
 from omnigraph.server.observe import event, failure
 
 Answer = TypeVar("Answer")
 
 PATIENCE_SECONDS = 0.05
 """A read that takes longer is watched: it ends when its client has gone."""
+WRITES_OF_A_BRANCH = 4
+"""Threads that writes of one branch take: one commits, the others prepare meanwhile. More make it no faster."""
+
+
+def reads_of_an_actor(threads: int) -> int:
+    """How many of the threads one actor may take: the rest is for everybody else."""
+    return max(1, threads * 3 // 4)
 
 
 class Work:
@@ -27,15 +34,19 @@ class Work:
 
     def __init__(self, read_threads: int, write_threads: int, load_threads: int, admission: Admission) -> None:
         self.admission = admission
-        self._readers = ThreadPoolExecutor(read_threads, thread_name_prefix="read")
-        self._brief = Lanes(write_threads, "write")
-        self._long = Lanes(load_threads, "load")
+        self._reads = Lanes(read_threads, reads_of_an_actor(read_threads), "read")
+        self._brief = Lanes(write_threads, WRITES_OF_A_BRANCH, "write")
+        self._long = Lanes(load_threads, WRITES_OF_A_BRANCH, "load")
         self.writing = 0
         self._are_all_done = asyncio.Event()
 
-    async def read(self, request: Request, run: Callable[[], Answer], cancel: Callable[[], None]) -> Answer:
-        """Runs a read. `cancel` is called, and ClientGone raised, when the client goes away while it runs."""
-        running = asyncio.wrap_future(self._readers.submit(run))
+    async def read(
+        self, request: Request, actor: str | None, run: Callable[[], Answer], cancel: Callable[[], None]
+    ) -> Answer:
+        """Runs a read. `cancel` is called, and ClientGone raised, when the client goes away before it ends."""
+        running: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        running.add_done_callback(_was_looked_at)
+        self._reads.begin(actor, run, lambda done: _settle(running, done))
         done, _ = await asyncio.wait({running}, timeout=PATIENCE_SECONDS)
         if done or not request.is_read or request.is_detached:
             return await running
@@ -53,7 +64,7 @@ class Work:
             leaving.cancel()
 
     def begin(
-        self, slot: Slot, lane: Lane, run: Callable[[], Answer], *, is_long: bool = False
+        self, slot: Slot, lane: WriteLane, run: Callable[[], Answer], *, is_long: bool = False
     ) -> asyncio.Future[Answer]:
         """Starts a write that was admitted; its answer. Whatever becomes of the request, it runs to its end and holds
         its slot. Raises if it will not run. Long work has threads and lanes of its own: it may take minutes before it
@@ -73,15 +84,10 @@ class Work:
         if not self.writing:
             self._are_all_done.set()
         self.admission.free(slot)
-        error = writing.exception()
         if answer.done():
-            _tell_nobody(error)
-        elif error is None:
-            answer.set_result(writing.result())
-        elif isinstance(error, StopIteration):  # the one error that a future does not take
-            answer.set_exception(RuntimeError(f"a write raised {error!r}"))
+            _tell_nobody(writing.exception())
         else:
-            answer.set_exception(error)
+            _settle(answer, writing)
 
     def produce(self, run: Callable[[], None]) -> Future[None]:
         """A thread of its own for a stream: a slow client holds it, and nobody else waits for it."""
@@ -105,9 +111,31 @@ class Work:
         return self.writing
 
     def close(self) -> None:
-        self._readers.shutdown(wait=False, cancel_futures=True)
+        self._reads.close()
         self._brief.close()
         self._long.close()
+
+
+def _settle(answer: asyncio.Future[Answer], done: Future[Answer]) -> None:
+    """What the thread came to is the answer, if somebody still waits for it."""
+    if answer.done():
+        return
+    if done.cancelled():  # the process ends
+        answer.cancel()
+        return
+    error = done.exception()
+    if error is None:
+        answer.set_result(done.result())
+    elif isinstance(error, StopIteration):  # the one error that a future does not take
+        answer.set_exception(RuntimeError(f"the engine raised {error!r}"))
+    else:
+        answer.set_exception(error)
+
+
+def _was_looked_at(answer: asyncio.Future[Any]) -> None:
+    """Nobody has to be told of a read that failed after its caller had left."""
+    if not answer.cancelled():
+        answer.exception()
 
 
 def _tell_nobody(error: BaseException | None) -> None:
