@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from omnigraph.model.errors import Unreachable
-from omnigraph.storage.bulk import StagingFiles
+from omnigraph.storage.bulk import StagingFiles, arrow_files
 from omnigraph.storage.root import parse_root
 from support.faults.fault_proxy import FaultProxy, StoreFault, StoreWay, fault_proxy
 from support.servers.s3_server import S3Server, environment_for
@@ -62,7 +62,10 @@ def test_the_batches_of_a_staged_file_are_read_whichever_request_failed_once(
         proxy.disarm()
 
 
-def test_a_store_that_keeps_failing_is_named_in_an_error_of_ours(files: StagingFiles, proxy: FaultProxy) -> None:
+def test_a_store_that_keeps_failing_is_named_in_an_error_of_ours(
+    files: StagingFiles, proxy: FaultProxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(arrow_files, "READ_AGAIN_S_MAX", 0.1)
     proxy.arm("", StoreFault(StoreWay.REFUSED, 1, tries=1000), lambda: None)
     with pytest.raises(Unreachable, match=FILE):
         files.read(FILE)
