@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import random
 import shutil
-import signal
 from pathlib import Path
 
 from faults.bench import Bench
@@ -66,10 +65,10 @@ class LocalBench(Bench):
         return self._shim.disarm()
 
     def _is_interrupted(self) -> bool:
-        return os.waitid(os.P_PID, self._performer.pid, os.WSTOPPED | os.WNOHANG) is not None
+        return self._shim.stopped() is not None
 
     def _let_go_on(self) -> None:
-        os.kill(self._performer.pid, signal.SIGCONT)
+        self._shim.let_go_on()
 
     def _address(self, name: str) -> str:
         return str(self._folder / name)

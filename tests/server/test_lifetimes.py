@@ -22,6 +22,7 @@ from support.servers.http_server import HttpServer, server_command, serving, sta
 from support.size import sized
 
 LONG = "query q() { match { $a: Author $b: Author $c: Author } return { sum($a.born) as n, max($b.born) as m } }"
+LONG_ID = "takes-long"
 NDJSON = "Content-Type: application/x-ndjson\r\n"
 
 
@@ -76,7 +77,7 @@ def test_a_query_ends_when_its_client_goes(opened: HttpServer) -> None:
     body = json.dumps({"query": LONG, "branch": "walks"}).encode()
     connection = raw_request(opened, "/query", body, "Content-Type: application/json\r\nX-Request-Id: walks\r\n")
     connection.close()
-    opened.logged("request_id=walks", " request ")
+    opened.logged("request_id=walks", "status=499")
 
 
 def test_queries_of_one_actor_leave_threads_for_the_others(tmp_path: Path) -> None:
@@ -88,9 +89,11 @@ def test_queries_of_one_actor_leave_threads_for_the_others(tmp_path: Path) -> No
         with ExitStack() as stack:
             for _ in range(12):
                 headers = f"Content-Type: application/json\r\nAuthorization: Bearer {TOKENS['ann']}\r\n"
+                headers += f"X-Request-Id: {LONG_ID}\r\n"
                 stack.enter_context(raw_request(server, "/query", body, headers))
             server.send("GET", "/metrics")  # they have all been read
             query = {"query": ALL_AUTHORS}
+            assert "status=" not in " ".join(line for line in server.log_text().splitlines() if LONG_ID in line)
             assert server.send("POST", f"{G}/query", json=query, token=TOKENS["bo"], timeout=30).status == 200
         assert server.send("POST", f"{G}/query", json=query, token=TOKENS["ann"], timeout=30).status == 200
 

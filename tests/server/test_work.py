@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import itertools
 import logging
 import threading
+import weakref
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 import pytest
 
-from omnigraph.model.errors import BadRequest, ResourceLimitExceeded
-from omnigraph.server.admission import Admission
+from omnigraph.model.errors import BadRequest, LeaseTimeout, ResourceLimitExceeded
+from omnigraph.server import work as work_module
+from omnigraph.server.admission import Admission, Slot
+from omnigraph.server.http import ClientGone
 from omnigraph.server.lanes import WriteLane
 from omnigraph.server.operations.spool import Spool
 from omnigraph.server.work import WRITES_OF_A_BRANCH, Work
@@ -145,13 +149,48 @@ def test_a_write_that_raises_what_a_future_cannot_hold_is_answered() -> None:
     asyncio.run(run())
 
 
+def many(admission: Admission, count: int) -> list[Slot]:
+    return [admission.take("ann", 1) for _ in range(count)]
+
+
+@pytest.mark.parametrize("is_long", [False, True], ids=["mutations", "loads"])
+def test_the_writes_of_a_branch_begin_in_the_order_in_which_they_came_and_few_at_a_time(is_long: bool) -> None:
+    async def run() -> None:
+        admission = Admission(100, MANY)
+        work, begun = Work(1, 3 * WRITES_OF_A_BRANCH, 3 * WRITES_OF_A_BRANCH, admission), list[int]()
+        may_end = [threading.Event() for _ in range(20)]
+
+        def write(number: int) -> None:
+            begun.append(number)
+            may_end[number].wait()
+
+        writes = [
+            work.begin(slot, LANE, partial(write, number), is_long=is_long)
+            for number, slot in enumerate(many(admission, 20))
+        ]
+        other = work.begin(
+            admission.take("bo", 1), WriteLane("library", "drafts"), lambda: "elsewhere", is_long=is_long
+        )
+        assert await asyncio.wait_for(other, 30) == "elsewhere"
+        await until(lambda: len(begun) == WRITES_OF_A_BRANCH, "some have begun")
+        for number, event in enumerate(may_end):
+            expected = min(20, WRITES_OF_A_BRANCH + number)
+            await until(lambda expected=expected: len(begun) == expected, "the next one has begun")  # type: ignore[misc]
+            assert set(begun) == set(range(expected))
+            event.set()
+        await asyncio.gather(*writes)
+        assert (work.writing, admission.running, work._brief._lines, work._long._lines) == (0, 0, {}, {})
+        work.close()
+
+    asyncio.run(run())
+
+
 def test_long_work_of_a_branch_keeps_no_write_of_it_waiting() -> None:
     async def run() -> str:
         admission = Admission(100, MANY)
         work, go = Work(1, WRITES_OF_A_BRANCH, WRITES_OF_A_BRANCH, admission), threading.Event()
-        loads = [
-            work.begin(admission.take("ann", 1), LANE, go.wait, is_long=True) for _ in range(2 * WRITES_OF_A_BRANCH)
-        ]
+        slots = many(admission, 2 * WRITES_OF_A_BRANCH)
+        loads = [work.begin(slot, LANE, go.wait, is_long=True) for slot in slots]
         answer = await asyncio.wait_for(work.begin(admission.take("ann", 1), LANE, lambda: "written"), 30)
         assert work.writing == len(loads)
         go.set()
@@ -162,31 +201,131 @@ def test_long_work_of_a_branch_keeps_no_write_of_it_waiting() -> None:
     assert asyncio.run(run()) == "written"
 
 
-def test_the_writes_of_a_lane_begin_in_the_order_in_which_they_came_and_few_at_a_time() -> None:
-    async def run() -> tuple[list[int], int]:
-        admission = Admission(100, MANY)
-        work, go = Work(1, 3 * WRITES_OF_A_BRANCH, 1, admission), threading.Semaphore(0)
-        begun: list[int] = []
+def test_a_write_whose_turn_does_not_come_is_refused_and_never_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(work_module, "TURN_SECONDS", 0.05)
 
-        def write(number: int) -> None:
-            begun.append(number)
-            go.acquire()
-
-        writes = [work.begin(admission.take("ann", 1), LANE, partial(write, number)) for number in range(20)]
-        await until(lambda: len(begun) == WRITES_OF_A_BRANCH, "some have begun")
-        other = work.begin(admission.take("ann", 1), WriteLane("library", "drafts"), lambda: "elsewhere")
-        assert await asyncio.wait_for(other, 30) == "elsewhere"
-        at_once = len(begun)
-        for _ in writes:
-            go.release()
-        await asyncio.gather(*writes)
+    async def run() -> None:
+        admission, ran = Admission(100, MANY), list[str]()
+        work, go = Work(1, WRITES_OF_A_BRANCH, 1, admission), threading.Event()
+        first = [work.begin(slot, LANE, go.wait) for slot in many(admission, WRITES_OF_A_BRANCH)]
+        late = work.begin(admission.take("ann", 1), LANE, lambda: ran.append("late"))
+        with pytest.raises(LeaseTimeout, match="branch 'main'"):
+            await asyncio.wait_for(late, 30)
+        assert admission.running == len(first)
+        go.set()
+        await asyncio.gather(*first)
+        assert await work.finish(30) == 0
+        assert ran == []
         work.close()
-        return begun, at_once
 
-    begun, at_once = asyncio.run(run())
-    assert at_once == WRITES_OF_A_BRANCH
-    assert set(begun[:WRITES_OF_A_BRANCH]) == set(range(WRITES_OF_A_BRANCH))
-    assert sorted(begun) == list(range(20))
+    asyncio.run(run())
+
+
+def test_what_still_waits_when_the_threads_go_is_told_and_what_runs_is_answered() -> None:
+    async def run() -> None:
+        admission, go, begun = Admission(100, MANY), threading.Event(), list[int]()
+        work = Work(1, WRITES_OF_A_BRANCH, 1, admission)
+
+        def write() -> bool:
+            begun.append(1)
+            return go.wait()
+
+        running = [work.begin(slot, LANE, write) for slot in many(admission, WRITES_OF_A_BRANCH)]
+        waiting = work.begin(admission.take("ann", 1), LANE, lambda: None)
+        await until(lambda: len(begun) == WRITES_OF_A_BRANCH, "they run")
+        work.close()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        go.set()
+        assert await asyncio.wait_for(asyncio.gather(*running), 30) == [True] * WRITES_OF_A_BRANCH
+        assert admission.running == 0
+
+    asyncio.run(run())
+
+
+def test_a_stop_waits_for_writes_that_begin_while_it_waits() -> None:
+    """The second one begins after the first has ended, and before whoever stops has looked."""
+    second = threading.Event()
+
+    class Refilling(Admission):
+        refills = 1
+
+        def free(self, slot: Slot) -> None:
+            super().free(slot)
+            if self.refills:
+                self.refills -= 1
+                work.begin(self.take("ann", 1), LANE, second.wait)
+
+    admission = Refilling(100, MANY)
+    work = Work(1, 2, 1, admission)
+
+    async def run() -> None:
+        stopping = asyncio.ensure_future(work.finish(30))
+        await work.begin(admission.take("ann", 1), LANE, lambda: None)
+        await asyncio.sleep(0.01)
+        assert (work.writing, stopping.done()) == (1, False)
+        second.set()
+        assert await stopping == 0
+        work.close()
+
+    asyncio.run(run())
+
+
+class Asking:
+    """A request that was read, whose client leaves when it is told to."""
+
+    is_read, is_detached = True, False
+
+    def __init__(self) -> None:
+        self.leaves = asyncio.Event()
+
+    async def gone(self) -> None:
+        await self.leaves.wait()
+
+
+def test_a_read_whose_client_leaves_while_it_waits_never_runs() -> None:
+    async def run() -> None:
+        work, go, ran = Work(4, 1, 1, Admission(1, MANY)), threading.Event(), list[str]()
+        busy = [asyncio.ensure_future(work.read(Asking(), "ann", go.wait, go.clear)) for _ in range(3)]  # type: ignore[arg-type]
+        await asyncio.sleep(0)
+        request = Asking()
+        late = asyncio.ensure_future(work.read(request, "ann", lambda: ran.append("late"), lambda: None))  # type: ignore[arg-type]
+        await asyncio.sleep(0)
+        assert await asyncio.wait_for(work.read(Asking(), "bo", lambda: "other", lambda: None), 30) == "other"  # type: ignore[arg-type]
+        request.leaves.set()
+        with pytest.raises(ClientGone):
+            await asyncio.wait_for(late, 30)
+        go.set()
+        await asyncio.gather(*busy)
+        assert ran == []
+        work.close()
+
+    asyncio.run(run())
+
+
+class Rows:
+    """A result."""
+
+
+def test_the_result_of_a_read_is_gone_with_its_request_without_a_collection() -> None:
+    async def run() -> None:
+        work, alive = Work(1, 1, 1, Admission(1, MANY)), weakref.WeakSet[Rows]()
+
+        def read() -> Rows:
+            rows = Rows()
+            alive.add(rows)
+            return rows
+
+        for _ in range(5):
+            await work.read(Asking(), "ann", read, lambda: None)  # type: ignore[arg-type]
+        await until(lambda: len(alive) <= 1, "at most the last one is still held")  # by the thread that made it
+        work.close()
+
+    gc.disable()
+    try:
+        asyncio.run(run())
+    finally:
+        gc.enable()
 
 
 def test_a_server_that_gets_no_threads_does_not_begin(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -79,6 +79,10 @@ def test_a_branch_that_stands_still_keeps_no_writer_of_another_branch_waiting(
             connections = waiting(server, stack, MANY, path, headers, name)
             body = {"query": ADD_AUTHOR, "params": {"h": f"beside-{name}"}, "branch": "drafts"}
             assert server.send("POST", f"{G}/mutate", json=body, timeout=20).status == 200
+            load = author(f"load-beside-{name}").encode()
+            for place in (f"{G}/load/ndjson?branch=drafts", "/graphs/spare/load/ndjson"):
+                headers_of = {"Content-Type": "application/x-ndjson"}
+                assert server.send("POST", place, body=load, headers=headers_of, timeout=30).status == 200
             spare = {"query": ADD_AUTHOR, "params": {"h": f"beside-{name}"}}
             assert server.send("POST", "/graphs/spare/mutate", json=spare, timeout=20).status == 200
         assert {answered(connection) for connection in connections} == {200}

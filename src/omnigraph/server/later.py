@@ -52,3 +52,9 @@ class Operations:
     def find(self, operation_id: str, graph_id: str, actor: str | None) -> Operation | None:
         found = self._kept.get(operation_id)
         return found if found is not None and (found.graph_id, found.actor) == (graph_id, actor) else None
+
+    async def finish(self, seconds: float) -> None:
+        """Waits for those that are under way: what was promised with 202 has not all begun to write."""
+        running = [each.task for each in self._kept.values() if not each.task.done()]
+        if running:
+            await asyncio.wait(running, timeout=seconds)

@@ -27,10 +27,10 @@ class Settings:
     bytes_max: int = BYTES_MAX
     """What the running writes of one actor may weigh together."""
     read_threads: int = 8
-    """Of which one actor takes six."""
+    """Of which one actor takes six, where there are tokens."""
     write_threads: int = 32
     """Of which the writes of one branch take four."""
-    load_threads: int = 16
+    load_threads: int = 32
     """For loads, merges and other writes that may take long."""
     open_threads: int = 4
     head_seconds: float = 10.0

@@ -86,7 +86,7 @@ def new_state(
         generation=generation,
         tokens=tokens,
         is_open=is_open,
-        work=Work(settings.read_threads, settings.write_threads, settings.load_threads, admission),
+        work=Work(settings.read_threads, settings.write_threads, settings.load_threads, admission, is_open=is_open),
         transport=Transport(),
         metrics=Metrics(),
         decisions=DecisionLog(settings.decisions_kept),

@@ -10,10 +10,10 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
-from omnigraph.model.errors import OmniGraphError
+from omnigraph.model.errors import LeaseTimeout, OmniGraphError
 from omnigraph.server.admission import Admission, Slot
 from omnigraph.server.http import ClientGone, Request
-from omnigraph.server.lanes import Lanes, WriteLane
+from omnigraph.server.lanes import Lanes, Turn, WriteLane
 from omnigraph.server.observe import event, failure
 
 Answer = TypeVar("Answer")
@@ -22,46 +22,58 @@ PATIENCE_SECONDS = 0.05
 """A read that takes longer is watched: it ends when its client has gone."""
 WRITES_OF_A_BRANCH = 4
 """Threads that writes of one branch take: one commits, the others prepare meanwhile. More make it no faster."""
+TURN_SECONDS = 60.0
+"""How long a mutation waits for its turn: no longer than it would then wait for the branch itself."""
 
 
-def reads_of_an_actor(threads: int) -> int:
-    """How many of the threads one actor may take: the rest is for everybody else."""
-    return max(1, threads * 3 // 4)
+def reads_of_an_actor(threads: int, *, is_open: bool) -> int:
+    """How many of the threads one actor may take: the rest is for everybody else, if there is anybody else."""
+    return threads if is_open else max(1, threads * 3 // 4)
 
 
 class Work:
     """The threads of one process, and the writes that are under way."""
 
-    def __init__(self, read_threads: int, write_threads: int, load_threads: int, admission: Admission) -> None:
+    def __init__(
+        self, read_threads: int, write_threads: int, load_threads: int, admission: Admission, *, is_open: bool = False
+    ) -> None:
         self.admission = admission
-        self._reads = Lanes(read_threads, reads_of_an_actor(read_threads), "read")
+        self._reads = Lanes(read_threads, reads_of_an_actor(read_threads, is_open=is_open), "read")
         self._brief = Lanes(write_threads, WRITES_OF_A_BRANCH, "write")
         self._long = Lanes(load_threads, WRITES_OF_A_BRANCH, "load")
         self.writing = 0
-        self._are_all_done = asyncio.Event()
+        self._one_is_done = asyncio.Event()
 
     async def read(
         self, request: Request, actor: str | None, run: Callable[[], Answer], cancel: Callable[[], None]
     ) -> Answer:
-        """Runs a read. `cancel` is called, and ClientGone raised, when the client goes away before it ends."""
+        """Runs a read. When the client goes away before it ends, `cancel` is called and ClientGone raised; a read that
+        has not begun by then never does."""
         running: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         running.add_done_callback(_was_looked_at)
-        self._reads.begin(actor, run, lambda done: _settle(running, done))
-        done, _ = await asyncio.wait({running}, timeout=PATIENCE_SECONDS)
-        if done or not request.is_read or request.is_detached:
-            return await running
-        leaving = asyncio.ensure_future(request.gone())
-        either: set[asyncio.Future[Any]] = {running, leaving}
+        turn = self._reads.begin(actor, run, lambda done: _settle(running, done))
+        leaving: asyncio.Future[None] | None = None
         try:
+            done, _ = await asyncio.wait({running}, timeout=PATIENCE_SECONDS)
+            if done or not request.is_read or request.is_detached:
+                return await running
+            leaving = asyncio.ensure_future(request.gone())
+            either: set[asyncio.Future[Any]] = {running, leaving}
             await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
             if running.done():
                 return running.result()
             cancel()
-            with contextlib.suppress(Exception):
-                await running
+            if not self._reads.withdraw(turn):
+                with contextlib.suppress(Exception):
+                    await running
             raise ClientGone
+        except asyncio.CancelledError:  # a stop that waits no longer
+            cancel()
+            self._reads.withdraw(turn)
+            raise
         finally:
-            leaving.cancel()
+            if leaving is not None:
+                leaving.cancel()
 
     def begin(
         self, slot: Slot, lane: WriteLane, run: Callable[[], Answer], *, is_long: bool = False
@@ -69,23 +81,34 @@ class Work:
         """Starts a write that was admitted; its answer. Whatever becomes of the request, it runs to its end and holds
         its slot. Raises if it will not run. Long work has threads and lanes of its own: it may take minutes before it
         needs its branch."""
-        answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[Answer] = loop.create_future()
         lanes = self._long if is_long else self._brief
         try:
-            lanes.begin(lane, run, lambda done: self._end(done, slot, answer))
+            turn = lanes.begin(lane, run, lambda done: self._end(done, slot, answer))
         except RuntimeError:  # the threads are gone: the process ends
             self.admission.free(slot)
             raise
         self.writing += 1
+        if not is_long and turn.is_waiting:
+            timer = loop.call_later(TURN_SECONDS, self._give_up, turn, lane)
+            answer.add_done_callback(lambda _: timer.cancel())
         return answer  # the request may be cancelled, and the answer with it; the write is not
+
+    def _give_up(self, turn: Turn, lane: WriteLane) -> None:
+        """Its turn did not come: it has not begun, and trying again is safe."""
+        if self._brief.withdraw(turn):
+            named = "the branches of the graph" if lane.branch is None else f"branch '{lane.branch}'"
+            failed: Future[Any] = Future()
+            failed.set_exception(LeaseTimeout(f"timed out waiting for {named}: other writes of this server are first"))
+            turn.ended(failed)
 
     def _end(self, writing: Future[Answer], slot: Slot, answer: asyncio.Future[Answer]) -> None:
         self.writing -= 1
-        if not self.writing:
-            self._are_all_done.set()
+        self._one_is_done.set()
         self.admission.free(slot)
         if answer.done():
-            _tell_nobody(writing.exception())
+            _tell_nobody(None if writing.cancelled() else writing.exception())
         else:
             _settle(answer, writing)
 
@@ -104,10 +127,11 @@ class Work:
 
     async def finish(self, seconds: float) -> int:
         """Waits for the writes that were admitted, and returns how many are not done in time."""
-        self._are_all_done.clear()
-        if self.writing:
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._are_all_done.wait(), seconds)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while self.writing:
+                    self._one_is_done.clear()
+                    await self._one_is_done.wait()
         return self.writing
 
     def close(self) -> None:

@@ -28,12 +28,13 @@ def proxy(s3_server: S3Server) -> Iterator[FaultProxy]:
 @pytest.fixture
 def files(
     proxy: FaultProxy, s3_server: S3Server, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
-) -> StagingFiles:
+) -> Iterator[StagingFiles]:
     for name, value in environment_for(proxy.endpoint).items():
         monkeypatch.setenv(name, value)
     files = StagingFiles(parse_root(s3_server.uri(f"arrow-files/{abs(hash(request.node.name))}")), "load")
     files.write(FILE, ROWS.schema, ROWS.to_batches())
-    return files
+    yield files
+    proxy.disarm()
 
 
 def requests_of_a_read(files: StagingFiles, proxy: FaultProxy) -> int:

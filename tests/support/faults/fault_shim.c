@@ -48,6 +48,7 @@ struct state {
   int32_t catches_renames; /* set by the shim once it is attached */
   volatile int64_t nth; /* counts from 1 */
   volatile int64_t count;
+  volatile int64_t stopped; /* the process that stopped itself at the n-th call */
   char root[PATH_BYTES];
   char graveyard[PATH_BYTES]; /* where removed files stay, under the number of the call; none if empty */
   struct entry log[LOG_ENTRIES];
@@ -128,7 +129,10 @@ static int due(const char *name, const char *path, const char *from, int kind) {
   if (mine != shared->nth && !(shared->lasting && shared->nth > 0 && mine > shared->nth)) return COUNT;
   switch (shared->way) {
     case STOP:
-      if (mine == shared->nth) syscall(SYS_kill, syscall(SYS_getpid), SIGSTOP);
+      if (mine == shared->nth) {
+        shared->stopped = syscall(SYS_getpid);
+        syscall(SYS_kill, syscall(SYS_getpid), SIGSTOP);
+      }
       return COUNT;
     case KILL:
       syscall(SYS_kill, syscall(SYS_getpid), SIGKILL);

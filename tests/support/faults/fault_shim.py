@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import errno
 import mmap
+import os
 import shutil
+import signal
 import struct
 import subprocess
 from enum import IntEnum
@@ -21,11 +23,12 @@ SOURCE = Path(__file__).with_name("fault_shim.c")
 COMPILER = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
 
 # The layout of `struct state` in the C file.
-_HEAD = struct.Struct("=6i2q512s512s")
+_HEAD = struct.Struct("=6i3q512s512s")
 _ENTRY = struct.Struct("=16s512s512s")
 _LOG_ENTRIES = 8192
 _CATCHES_AT = struct.calcsize("=5i")
 _COUNT_AT = struct.calcsize("=6iq")
+_STOPPED_AT = struct.calcsize("=6i2q")
 _SIZE = _HEAD.size + _ENTRY.size * _LOG_ENTRIES
 
 
@@ -111,8 +114,19 @@ class Shim:
         self._root = root
         head = (0, fault.way, fault.error, fault.lasting, fault.kinds, self.catches_renames)
         buried = b"" if graveyard is None else str(graveyard).encode()
-        _HEAD.pack_into(self._memory, 0, *head, fault.nth, 0, root.encode(), buried)
+        _HEAD.pack_into(self._memory, 0, *head, fault.nth, 0, 0, root.encode(), buried)
         struct.pack_into("=i", self._memory, 0, 1)
+
+    def stopped(self) -> int | None:
+        """The process that stands still at its fault: the child, or one of its own children."""
+        (pid,) = struct.unpack_from("=q", self._memory, _STOPPED_AT)
+        return pid if pid and _stands_still(pid) else None
+
+    def let_go_on(self) -> None:
+        """Ends the stop, once."""
+        (pid,) = struct.unpack_from("=q", self._memory, _STOPPED_AT)
+        struct.pack_into("=q", self._memory, _STOPPED_AT, 0)
+        os.kill(pid, signal.SIGCONT)
 
     def disarm(self) -> list[Call]:
         """Ends the counting; what was counted."""
@@ -129,6 +143,14 @@ class Shim:
 
     def _below(self, field: bytes) -> str:
         return _text(field).removeprefix(self._root).lstrip("/") or "."
+
+
+def _stands_still(pid: int) -> bool:
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except FileNotFoundError:
+        return False
+    return stat.rpartition(")")[2].split()[0] == "T"
 
 
 def _text(field: bytes) -> str:

@@ -189,6 +189,7 @@ async def _serve(booted: Booted, config: uvicorn.Config, sock: socket.socket, st
     await serving
     following.cancel()
     await booted.watcher.stop(state.settings.drain_seconds)
+    await state.operations.finish(state.settings.drain_seconds)
     unfinished = await state.work.finish(state.settings.drain_seconds)
     if unfinished:
         event("stopped with writes that are not finished", level=logging.ERROR, writes=unfinished)

@@ -51,6 +51,12 @@ def reported(uri: str) -> Iterator[None]:
         yield
     except OSError as error:
         raise storage_error(error, uri) from error
+
+
+@contextmanager
+def _damage(uri: str) -> Iterator[None]:
+    try:
+        yield
     except pa.ArrowInvalid as error:
         raise Corrupt(uri, str(error).splitlines()[0]) from error
 
@@ -62,8 +68,12 @@ class ArrowFileWriter:
     def __init__(self, uri: str, sink: Any, schema: pa.Schema, codec: str | None) -> None:
         self._uri = uri
         self._sink = sink
-        with reported(uri):
-            self._writer = pa.ipc.new_file(sink, schema, options=pa.ipc.IpcWriteOptions(compression=codec))
+        try:
+            with reported(uri):
+                self._writer = pa.ipc.new_file(sink, schema, options=pa.ipc.IpcWriteOptions(compression=codec))
+        except BaseException:
+            sink.close()
+            raise
 
     def write_batch(self, batch: pa.RecordBatch) -> None:
         with reported(self._uri):
@@ -87,10 +97,10 @@ def read_again(root: Root, uri: str, read: Callable[[], _Read]) -> _Read:
     """What `read` returns, after some tries where the file is an object of a bucket.
 
     Arrow's client does not try a request again when the store's refusal has more bytes than were asked for, and takes
-    an answer that was cut short for the whole of it.
+    an answer that ends before its announced length for the whole of it.
     """
     begun = time.monotonic()
-    with reported(uri):
+    with reported(uri), _damage(uri):
         for number in range(0 if root.is_local else S3_RETRIES_MAX):
             try:
                 return read()

@@ -30,8 +30,8 @@ from typing import Any
 
 from omnigraph.model.errors import (
     BranchExists,
-    Corrupt,
     HistoricalVersionReclaimed,
+    Internal,
     LeaseLost,
     LeaseTimeout,
     Unreachable,
@@ -137,7 +137,7 @@ def _told_as_lost(lease: HeldLeases) -> Iterator[HeldLeases]:
     """Raises LeaseLost instead of what looks like damage, and is the work of whoever has the branch by now."""
     try:
         yield lease
-    except (Corrupt, HistoricalVersionReclaimed, BranchExists):
+    except (Internal, HistoricalVersionReclaimed, BranchExists):
         with suppress(Unreachable):  # then the first error is what is known
             lease.check()
         raise
