@@ -15,6 +15,7 @@ from omnigraph.model.errors import (
     BranchExists,
     Corrupt,
     HistoricalVersionReclaimed,
+    Internal,
     LeaseLost,
     LeaseTimeout,
     OmniGraphError,
@@ -118,7 +119,13 @@ def test_a_writer_that_gives_up_waiting_leaves_no_lease_behind(graph: Graph) -> 
 
 
 @pytest.mark.parametrize(
-    "damage", [Corrupt("t", "half a file"), BranchExists("b", "b"), HistoricalVersionReclaimed("t", 1)]
+    "damage",
+    [
+        Corrupt("t", "half a file"),
+        BranchExists("b", "b"),
+        HistoricalVersionReclaimed("t", 1),
+        Internal("storage engine failed: preempted by a concurrent transaction"),
+    ],
 )
 def test_what_a_writer_finds_after_it_lost_the_branch_is_told_as_the_loss_and_else_as_it_is(
     graph: Graph, monkeypatch: pytest.MonkeyPatch, damage: OmniGraphError
