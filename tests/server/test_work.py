@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import itertools
 import logging
 import threading
 import weakref
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -318,7 +318,7 @@ def test_the_result_of_a_read_is_gone_with_its_request_without_a_collection() ->
 
         for _ in range(5):
             await work.read(Asking(), "ann", read, lambda: None)  # type: ignore[arg-type]
-        await until(lambda: len(alive) <= 1, "at most the last one is still held")  # by the thread that made it
+        await until(lambda: not alive, "nobody holds them")
         work.close()
 
     gc.disable()
@@ -328,15 +328,35 @@ def test_the_result_of_a_read_is_gone_with_its_request_without_a_collection() ->
         gc.enable()
 
 
-def test_a_server_that_gets_no_threads_does_not_begin(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A pool would take a write before it starts a thread for it: refused to its caller, and run all the same."""
-    start, count = threading.Thread.start, itertools.count()
+def test_a_write_that_gets_no_thread_is_refused_and_never_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pool of the standard library would take it before it starts a thread: refused to its caller, and run."""
 
-    def starting(thread: threading.Thread) -> None:
-        if next(count) == 3:
-            raise RuntimeError("can't start new thread")
-        start(thread)
+    async def run() -> None:
+        admission, go, ran = Admission(100, MANY), threading.Event(), list[str]()
+        work = Work(1, 8, 1, admission)
+        first = work.begin(admission.take("ann", 1), LANE, go.wait)
+        with monkeypatch.context() as patched:
+            patched.setattr(threading.Thread, "start", Mock(side_effect=RuntimeError("can't start new thread")))
+            with pytest.raises(ResourceLimitExceeded, match="threads"):
+                work.begin(admission.take("ann", 1), LANE, lambda: ran.append("refused"))
+        assert (work.writing, admission.running) == (1, 1)
+        go.set()
+        await first
+        await work.begin(admission.take("ann", 1), LANE, lambda: ran.append("next"))
+        assert ran == ["next"]
+        work.close()
 
-    monkeypatch.setattr(threading.Thread, "start", starting)
-    with pytest.raises(ResourceLimitExceeded, match="threads"):
-        Work(1, 8, 1, Admission(1, MANY))
+    asyncio.run(run())
+
+
+def test_more_lanes_than_threads_all_get_their_turn() -> None:
+    async def run() -> list[int]:
+        admission = Admission(1000, MANY)
+        work = Work(1, 3, 1, admission)
+        lanes = [WriteLane("library", f"branch-{number % 20}") for number in range(200)]
+        writes = [work.begin(admission.take("ann", 1), lane, partial(int, number)) for number, lane in enumerate(lanes)]
+        found = await asyncio.wait_for(asyncio.gather(*writes), 30)
+        work.close()
+        return list(found)
+
+    assert asyncio.run(run()) == list(range(200))

@@ -6,17 +6,15 @@ What waits for a place in its lane takes no thread, and keeps nobody waiting els
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections import deque
 from collections.abc import Callable, Hashable
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from omnigraph.model.errors import ResourceLimitExceeded
+from omnigraph.model.errors import OmniGraphError
+from omnigraph.server.threads import Outcome, Threads
 
-Ended = Callable[[Future[Any]], None]
+Ended = Callable[[Outcome], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,17 +46,18 @@ class Lanes:
     """Threads that lanes share, each of them up to a number. For the event loop's thread alone."""
 
     def __init__(self, threads: int, in_a_lane: int, name: str) -> None:
-        self._threads = ThreadPoolExecutor(threads, thread_name_prefix=name)
+        self._threads = Threads(threads, name)
         self._in_a_lane = in_a_lane
         self._lines: dict[Hashable, _Line] = {}
-        _start_all(self._threads, threads)
 
     def begin(self, lane: Hashable, run: Callable[[], Any], ended: Ended) -> Turn:
-        """Runs it when its turn in its lane has come; `ended` is called in this thread, once. Raises RuntimeError if
-        the threads are gone."""
-        turn, line = Turn(lane, run, ended), self._lines.setdefault(lane, _Line())
+        """Runs it when its turn in its lane has come; `ended` is called in this thread, once. Raises if it never runs,
+        because there is no thread for it."""
+        turn, line = Turn(lane, run, ended), self._lines.get(lane) or _Line()
         if line.running < self._in_a_lane:
-            self._run(turn, line)
+            self._threads.run(turn.run, lambda outcome: self._end(turn, outcome))
+            line.running += 1
+            self._lines[lane] = line
         else:
             turn.is_waiting = True
             line.waiting.append(turn)
@@ -72,57 +71,32 @@ class Lanes:
         self._lines[turn.lane].waiting.remove(turn)
         return True
 
-    def _run(self, turn: Turn, line: _Line) -> None:
-        loop = asyncio.get_running_loop()
-        running = self._threads.submit(turn.run)
-        line.running += 1
-
-        def tell(done: Future[Any]) -> None:  # must not refer to `running`: a result would stay until a collection
-            with suppress(RuntimeError):  # the loop is closed: nobody waits
-                loop.call_soon_threadsafe(self._end, turn, line, done)
-
-        running.add_done_callback(tell)
-
-    def _end(self, turn: Turn, line: _Line, done: Future[Any]) -> None:
-        turn.ended(done)
+    def _end(self, turn: Turn, outcome: Outcome) -> None:
+        line = self._lines[turn.lane]
         line.running -= 1
-        if line.waiting:
-            self._run(_next(line), line)
+        turn.ended(outcome)
+        if line.waiting and line.running < self._in_a_lane:  # what ended may have begun something else here
+            self._begin_next(line)
         elif not line.running:
             del self._lines[turn.lane]
 
+    def _begin_next(self, line: _Line) -> None:
+        turn = _next(line)
+        line.running += 1
+        try:
+            self._threads.run(turn.run, lambda outcome: self._end(turn, outcome))
+        except OmniGraphError as error:  # no thread: it is told, and never runs
+            asyncio.get_running_loop().call_soon(self._end, turn, Outcome(error=error))
+
     def close(self) -> None:
-        """What has begun ends; whoever waits is told that it will not begin."""
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        """What has begun ends; what waits is told that it will not begin."""
+        self._threads.close()
         for line in self._lines.values():
             while line.waiting:
-                _next(line).ended(_cancelled())
+                _next(line).ended(Outcome(error=asyncio.CancelledError()))
 
 
 def _next(line: _Line) -> Turn:
     turn = line.waiting.popleft()
     turn.is_waiting = False
     return turn
-
-
-def _cancelled() -> Future[Any]:
-    future: Future[Any] = Future()
-    future.cancel()
-    return future
-
-
-def _start_all(threads: ThreadPoolExecutor, count: int) -> None:
-    """A pool takes a task before it starts a thread for it: where the system has none left, the caller would be told
-    that the task was refused, and another thread would run it. So all threads are there before the first task."""
-    together = threading.Barrier(count + 1)
-    begun: list[Future[int]] = []
-    try:
-        while len(begun) < count:
-            begun.append(threads.submit(together.wait))
-        together.wait()
-    except RuntimeError as error:
-        together.abort()
-        raise ResourceLimitExceeded("threads of a server", len(begun), count) from error
-    except BaseException:  # an interrupt: threads that wait for each other would keep the process
-        together.abort()
-        raise

@@ -15,6 +15,7 @@ from omnigraph.server.admission import Admission, Slot
 from omnigraph.server.http import ClientGone, Request
 from omnigraph.server.lanes import Lanes, Turn, WriteLane
 from omnigraph.server.observe import event, failure
+from omnigraph.server.threads import Outcome
 
 Answer = TypeVar("Answer")
 
@@ -51,7 +52,7 @@ class Work:
         has not begun by then never does."""
         running: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         running.add_done_callback(_was_looked_at)
-        turn = self._reads.begin(actor, run, lambda done: _settle(running, done))
+        turn = self._reads.begin(actor, run, lambda outcome: _settle(running, outcome))
         leaving: asyncio.Future[None] | None = None
         try:
             done, _ = await asyncio.wait({running}, timeout=PATIENCE_SECONDS)
@@ -85,8 +86,8 @@ class Work:
         answer: asyncio.Future[Answer] = loop.create_future()
         lanes = self._long if is_long else self._brief
         try:
-            turn = lanes.begin(lane, run, lambda done: self._end(done, slot, answer))
-        except RuntimeError:  # the threads are gone: the process ends
+            turn = lanes.begin(lane, run, lambda outcome: self._end(outcome, slot, answer))
+        except OmniGraphError:  # there is no thread for it
             self.admission.free(slot)
             raise
         self.writing += 1
@@ -99,18 +100,17 @@ class Work:
         """Its turn did not come: it has not begun, and trying again is safe."""
         if self._brief.withdraw(turn):
             named = "the branches of the graph" if lane.branch is None else f"branch '{lane.branch}'"
-            failed: Future[Any] = Future()
-            failed.set_exception(LeaseTimeout(f"timed out waiting for {named}: other writes of this server are first"))
-            turn.ended(failed)
+            late = LeaseTimeout(f"timed out waiting for {named}: other writes of this server are first")
+            turn.ended(Outcome(error=late))
 
-    def _end(self, writing: Future[Answer], slot: Slot, answer: asyncio.Future[Answer]) -> None:
+    def _end(self, outcome: Outcome, slot: Slot, answer: asyncio.Future[Answer]) -> None:
         self.writing -= 1
         self._one_is_done.set()
         self.admission.free(slot)
         if answer.done():
-            _tell_nobody(None if writing.cancelled() else writing.exception())
+            _tell_nobody(outcome.error)
         else:
-            _settle(answer, writing)
+            _settle(answer, outcome)
 
     def produce(self, run: Callable[[], None]) -> Future[None]:
         """A thread of its own for a stream: a slow client holds it, and nobody else waits for it."""
@@ -140,16 +140,15 @@ class Work:
         self._long.close()
 
 
-def _settle(answer: asyncio.Future[Answer], done: Future[Answer]) -> None:
+def _settle(answer: asyncio.Future[Answer], outcome: Outcome) -> None:
     """What the thread came to is the answer, if somebody still waits for it."""
+    error = outcome.error
     if answer.done():
         return
-    if done.cancelled():  # the process ends
-        answer.cancel()
-        return
-    error = done.exception()
     if error is None:
-        answer.set_result(done.result())
+        answer.set_result(outcome.value)
+    elif isinstance(error, asyncio.CancelledError):  # the process ends
+        answer.cancel()
     elif isinstance(error, StopIteration):  # the one error that a future does not take
         answer.set_exception(RuntimeError(f"the engine raised {error!r}"))
     else:
@@ -166,5 +165,5 @@ def _tell_nobody(error: BaseException | None) -> None:
     """A write whose caller has left: the log says that it failed. A refusal's text may have values of rows in it."""
     if isinstance(error, OmniGraphError):
         event("a write was refused after its caller had left", level=logging.WARNING, code=error.code)
-    elif error is not None:
+    elif error is not None and not isinstance(error, asyncio.CancelledError):
         failure("a write failed after its caller had left", error)
