@@ -71,7 +71,8 @@ def test_http_21_a_wrong_method_names_the_right_ones(library: HttpServer) -> Non
 def test_http_22_only_a_bearer_token_says_who_asks(library: HttpServer, header: str | None, reason: str) -> None:
     headers = {} if header is None else {"Authorization": header}
     answer = library.send("GET", f"{G}/branches", token=None, headers=headers)
-    assert (answer.status, answer.json) == (401, {"error": reason, "code": "unauthorized"})
+    told = {"error": reason, "code": "unauthorized", "error_code": "not_authenticated"}
+    assert (answer.status, answer.json) == (401, told)
     assert answer.header("WWW-Authenticate") == 'Bearer realm="omnigraph"'
 
 

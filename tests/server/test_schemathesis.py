@@ -58,3 +58,5 @@ def test_every_answer_is_one_that_the_document_promises(case: Any, fuzzed: HttpS
     response = case.call(base_url=fuzzed.base, headers={"Authorization": "Bearer t-cy"})
     assert response.status_code < 500, f"{case.method} {case.path}: {response.text}"
     case.validate_response(response, checks=CHECKS)
+    if response.status_code >= 400 and case.method != "HEAD":
+        assert "error_code" in response.json(), f"{case.method} {case.path}: {response.text}"

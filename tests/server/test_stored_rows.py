@@ -50,7 +50,8 @@ def test_http_121_a_body_that_is_there_must_fit(library: HttpServer, body: bytes
 
 def test_http_122_a_query_that_may_not_be_run_is_one_that_does_not_exist(library: HttpServer) -> None:
     denied, unknown = invoke(library, "born_after", "bo", {}), invoke(library, "nope", "ann", {})
-    assert (denied.status, denied.body) == (404, b'{"error":"stored query not found","code":"not_found"}')
+    told = b'{"error":"stored query not found","code":"not_found","error_code":"not_found"}'
+    assert (denied.status, denied.body) == (404, told)
     assert (unknown.status, unknown.body) == (404, denied.body)
 
 

@@ -83,6 +83,13 @@ def _limit(body: Body) -> OmniGraphError:
     return errors.ResourceLimitExceeded(facts["resource"], facts["limit"], facts["actual"])
 
 
+def _blob_range(body: Body) -> OmniGraphError:
+    from omnigraph.history import BlobRangeNotSatisfiable
+
+    facts = body["blob_range"]
+    return BlobRangeNotSatisfiable(facts["start"], facts["end"], facts["length"])
+
+
 def _recovery(body: Body) -> OmniGraphError:
     reason = str(body.get("error", "")).partition(": ")[2] or "the server could not resolve it"
     return errors.RecoveryRequired(body["recovery_required"]["operation_id"], reason)
@@ -132,6 +139,7 @@ DETAILS: dict[str, Callable[[Body], OmniGraphError | None]] = {
     "read_set_conflict": _read_set,
     "precondition_failure": _precondition,
     "resource_limit": _limit,
+    "blob_range": _blob_range,
     "recovery_required": _recovery,
     "embedding_provider": _provider,
     "merge_conflicts": _conflicts,

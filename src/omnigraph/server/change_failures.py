@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from omnigraph.model.errors import OmniGraphError
-from omnigraph.server.failures import Body, Failure
+from omnigraph.server.failures import Body, Failure, hidden_failure
 from omnigraph.server.http import HttpRefusal
 
 LIMITS = frozenset(
@@ -45,8 +45,7 @@ def allowed_failure(error: Exception, told: Failure) -> Failure:
     is_limit = code == "resource_limit_exceeded" and getattr(error, "resource", "") in LIMITS
     if code in TOLD or is_limit:
         return Failure(told.status, _narrow(told.body), told.headers)
-    hidden: Body = {"error": "internal error while reading changes", "code": "internal"}
-    return Failure(500, hidden, [], is_hidden=True)
+    return hidden_failure("internal error while reading changes")
 
 
 def _narrow(body: Body) -> Body:

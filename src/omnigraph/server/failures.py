@@ -50,7 +50,7 @@ class Shape:
     retry_after: int | None = None
 
 
-def failure_of(error: BaseException, request_id: str) -> Failure:
+def failure_of(error: BaseException, request_id: str = "") -> Failure:
     if isinstance(error, HttpRefusal):
         return _refusal(error)
     if isinstance(error, Overloaded):
@@ -79,14 +79,19 @@ def _refusal(error: HttpRefusal) -> Failure:
     body: Body = {"error": error.sentence()}
     if error.wire_code is not None:
         body["code"] = error.wire_code
+    body["error_code"] = error.error_code
     if error.hint:
         body["hint"] = error.hint
     return Failure(error.status, body, list(error.headers), closes=error.closes)
 
 
 def _hidden(request_id: str) -> Failure:
-    text = f"internal error; the server's log has the reason under request id {request_id}"
-    return Failure(500, {"error": text, "code": "internal"}, [], is_hidden=True)
+    return hidden_failure(f"internal error; the server's log has the reason under request id {request_id}")
+
+
+def hidden_failure(text: str) -> Failure:
+    """What the caller is told of a failure whose reason is for the log alone."""
+    return Failure(500, {"error": text, "code": "internal", "error_code": "server_failed"}, [], is_hidden=True)
 
 
 def _body(error: OmniGraphError, shape: Shape) -> Body:

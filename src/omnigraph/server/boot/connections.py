@@ -8,6 +8,9 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from omnigraph.server.failures import failure_of
+from omnigraph.server.http import JSON, bad_request, to_json
+
 HEAD_BYTES_MAX = 64 * 1024
 
 
@@ -88,6 +91,10 @@ def protocol_with(head_seconds: float, drop_seconds: float) -> type[HttpToolsPro
             if not self._is_in_head and not self.transport.is_closing():
                 self._drop_timer = self.loop.call_later(drop_seconds, self.transport.abort)
 
+        def send_400_response(self, msg: str) -> None:
+            self.transport.write(_bad_request(msg, self.server_state.default_headers))
+            self.transport.close()
+
         def _too_slow(self) -> None:
             self._head_timer = None
             if not self.transport.is_closing() and self._is_in_head:
@@ -100,3 +107,11 @@ def protocol_with(head_seconds: float, drop_seconds: float) -> type[HttpToolsPro
                 setattr(self, name, None)
 
     return PatientProtocol
+
+
+def _bad_request(reason: str, usual: list[tuple[bytes, bytes]]) -> bytes:
+    """The whole answer to what is no request: an error like every other one."""
+    body = to_json(failure_of(bad_request(reason)).body)
+    own = [(b"content-type", JSON), (b"content-length", str(len(body)).encode()), (b"connection", b"close")]
+    head = b"".join(b"%s: %s\r\n" % header for header in (*usual, *own))
+    return b"HTTP/1.1 400 Bad Request\r\n" + head + b"\r\n" + body

@@ -17,6 +17,7 @@ from omnigraph.server.http.refusals import not_found as not_found
 from omnigraph.server.http.refusals import unauthorized as unauthorized
 from omnigraph.server.http.refusals import wrong_media as wrong_media
 from omnigraph.server.http.replies import ARROW as ARROW
+from omnigraph.server.http.replies import JSON as JSON
 from omnigraph.server.http.replies import BrokenStream as BrokenStream
 from omnigraph.server.http.replies import Receive as Receive
 from omnigraph.server.http.replies import Reply as Reply

@@ -4,14 +4,33 @@ from __future__ import annotations
 
 from omnigraph.model.errors import OmniGraphError
 
+ERROR_CODES = {
+    400: "bad_request",
+    401: "not_authenticated",
+    404: "not_found",
+    412: "conflict",
+    413: "limit_exceeded",
+    500: "server_failed",
+}
+"""The name of a refusal in Python, by its status. What is about HTTP alone has the name of the class below."""
+
 
 class HttpRefusal(OmniGraphError):
     """A request that no handler gets to see, or that breaks a rule of HTTP."""
 
-    def __init__(self, status: int, message: str, *, code: str | None = "bad_request", hint: str | None = None) -> None:
+    def __init__(
+        self,
+        status: int,
+        message: str,
+        *,
+        code: str | None = "bad_request",
+        hint: str | None = None,
+        error_code: str | None = None,
+    ) -> None:
         super().__init__(message, hint)
         self.status = status
         self.wire_code = code
+        self.error_code = error_code or ERROR_CODES.get(status, self.code)
         self.headers: list[tuple[str, str]] = []
         self.closes = False
         """The rest of the body is not wanted."""
@@ -21,8 +40,8 @@ def bad_request(message: str, hint: str | None = None) -> HttpRefusal:
     return HttpRefusal(400, message, hint=hint)
 
 
-def not_found(message: str) -> HttpRefusal:
-    return HttpRefusal(404, message, code="not_found")
+def not_found(message: str, hint: str | None = None, *, error_code: str | None = None) -> HttpRefusal:
+    return HttpRefusal(404, message, code="not_found", hint=hint, error_code=error_code)
 
 
 def unauthorized(message: str) -> HttpRefusal:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from omnigraph.model.errors import CommitNotFound, Denied, NotFound, OmniGraphError
 from omnigraph.server.call import Call, branch_name
-from omnigraph.server.failures import shape_of
+from omnigraph.server.failures import failure_of, shape_of
 from omnigraph.server.http import BrokenStream, HttpRefusal, Parameter, Reply, StreamReply, bad_request, to_json
 from omnigraph.server.observe import failure
 from omnigraph.server.operation import Answer, Operation, on_graph
@@ -141,8 +141,7 @@ def _condition(call: Call, blob: Blob) -> Reply | None:
     headers, etag = call.request.headers, blob.etag or ""
     must = headers.getlist("if-match")
     if must and [value.strip() for value in must] != ["*"] and etag not in (_tags(must) or ()):
-        body = {"error": "the value is not the one that If-Match names", "code": "conflict"}
-        return Reply(412, to_json(body), headers=_headers(blob))
+        return _refused(blob, HttpRefusal(412, "the value is not the one that If-Match names", code="conflict"))
     if must_not := headers.getlist("if-none-match"):
         known = [tag.removeprefix("W/") for tag in _tags(must_not) or ()]
         if [value.strip() for value in must_not] == ["*"] or etag in known:
@@ -172,11 +171,17 @@ def _range(call: Call, blob: Blob, length: int) -> tuple[int, int] | Reply | Non
 
 
 def _unsatisfiable(blob: Blob, start: int, end: int, length: int) -> Reply:
-    text = f"blob range [{start}, {end}) is not satisfiable for a value of length {length}"
-    body = {"error": text, "code": "bad_request", "blob_range": {"start": start, "end": end, "length": length}}
-    reply = Reply(416, to_json(body), headers=_headers(blob))
+    from omnigraph.history import BlobRangeNotSatisfiable
+
+    reply = _refused(blob, BlobRangeNotSatisfiable(start, end, length))
     reply.add("Content-Range", f"bytes */{length}")
     return reply
+
+
+def _refused(blob: Blob, error: OmniGraphError) -> Reply:
+    """A refusal that tells the tag of the value, too."""
+    told = failure_of(error)
+    return Reply(told.status, to_json(told.body), headers=_headers(blob))
 
 
 _SELECTOR = (

@@ -115,7 +115,8 @@ def _load(call: Call, source: Any, options: dict[str, Any], size: int = 0) -> Lo
         return call.graph.load(source, format="jsonl", engine="local" if size <= LOCAL_MAX else "auto", **options)
     except BranchNotFound as error:
         if options["base"] is None and error.branch == options["branch"]:
-            raise not_found(f"branch '{error.branch}' not found; pass `from` to create it") from None
+            text = f"branch '{error.branch}' not found; pass `from` to create it"
+            raise not_found(text, error_code=error.code) from None
         raise
     except UnicodeDecodeError:
         raise bad_request("the body is not valid UTF-8") from None
