@@ -171,7 +171,7 @@ def _range(call: Call, blob: Blob, length: int) -> tuple[int, int] | Reply | Non
 
 
 def _unsatisfiable(blob: Blob, start: int, end: int, length: int) -> Reply:
-    from omnigraph.history import BlobRangeNotSatisfiable
+    from omnigraph.errors import BlobRangeNotSatisfiable
 
     reply = _refused(blob, BlobRangeNotSatisfiable(start, end, length))
     reply.add("Content-Range", f"bytes */{length}")

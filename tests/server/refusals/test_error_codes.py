@@ -15,7 +15,7 @@ from server.served_library import ADD_AUTHOR, ALL_AUTHORS, G, library_server
 from support.clusters.written_ledger import WrittenCluster
 from support.servers.http_server import Answer, HttpServer, server_command, serving, to_bytes
 
-ERRORS = (Path(__file__).parents[2] / "docs" / "errors.md").read_text(encoding="utf-8")
+ERRORS = (Path(__file__).parents[3] / "docs" / "errors.md").read_text(encoding="utf-8")
 DOCUMENTED = {
     code for cell in re.findall(r"^\| (`.+?) \|", ERRORS, re.MULTILINE) for code in re.findall(r"`(\w+)`", cell)
 }
