@@ -184,6 +184,38 @@ def test_a_commit_is_read_with_the_permission_of_its_branch(root: Path) -> None:
             read()
 
 
+def test_who_may_not_list_the_names_learns_none_by_misspelling(root: Path) -> None:
+    """`ann` may work on main and name what is not there; other branches and the tags are hidden from her."""
+    rules = """version: 1
+groups: {some: [ann]}
+protected_branches: [main]
+rules:
+  - {id: r, allow: {actors: {group: some}, actions: [read, change], branch_scope: protected}}
+  - {id: b, allow: {actors: {group: some}, actions: [read], branches: [hiden]}}
+  - {id: t, allow: {actors: {group: some}, actions: [branch_delete, schema_apply], target_branch_scope: any}}
+"""
+    bare = og.open(root)
+    bare.create_branch("hidden")
+    bare.tag("hidden-1")
+    ann = og.open(root, actor="ann", policy=compile_policy(parse_bundle(rules), "people"))
+    asks: list[Callable[[Graph], Any]] = [
+        lambda graph: graph.branch("hiden"),
+        lambda graph: graph.diff("main", "hiden"),
+        lambda graph: graph.at("tag:hiden-1"),
+        lambda graph: graph.query(ALL, commit="hiden"),
+        lambda graph: graph.log(since="hiden"),
+        lambda graph: graph.revert("hiden"),
+        lambda graph: graph.delete_tag("hiden-1"),
+        lambda graph: graph.restore_schema("node:Gone", at="hiden"),
+    ]
+    for ask in asks:
+        with pytest.raises(og.NotFound, match="hidden"):
+            ask(bare)
+        with pytest.raises(og.NotFound) as told:
+            ask(ann)
+        assert "hidden" not in str(told.value)
+
+
 def test_a_merge_whose_deletion_is_denied_is_done_and_says_so(root: Path) -> None:
     main = og.open(root)
     main.create_branch("draft").mutate(ADD, n="Eve")

@@ -181,7 +181,7 @@ def _by_code(body: Body, text: str, hint: str | None) -> OmniGraphError | None:
     code, details = body.get("error_code"), body.get("details")
     if not isinstance(code, str):
         return None
-    facts = details if isinstance(details, dict) else {}
+    facts = {**(details if isinstance(details, dict) else {}), **({"remedy": hint} if hint else {})}
     if "diagnostics" in facts:
         return _compile_error(facts["diagnostics"])
     if code in FACTS:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from omnigraph.graph.data_source_write import WriteOptions as WriteOptions
     from omnigraph.graph.graph import Graph as Graph
     from omnigraph.graph.graph import verify as verify
+    from omnigraph.graph.nearest_branch import with_nearest_branch as with_nearest_branch
     from omnigraph.graph.partitioned_read import PartitionedRead as PartitionedRead
     from omnigraph.graph.partitioned_read import plan_read as plan_read
     from omnigraph.graph.pinned import PinnedGraph as PinnedGraph
@@ -46,6 +47,7 @@ else:
                 "Graph",
                 "verify",
             ),
+            "nearest_branch": ("with_nearest_branch",),
             "partitioned_read": (
                 "PartitionedRead",
                 "plan_read",

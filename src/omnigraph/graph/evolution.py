@@ -130,7 +130,7 @@ class Evolution(Handle):
 
         self._allow("schema_apply", target_branch=MAIN)
         run = _runner(engine, spark)
-        past = history.snapshot_at(self._storage, history.resolve(self._storage, at, self._branch).commit)
+        past = history.snapshot_at(self._storage, self._reference(at).commit)
         change = SchemaChange(
             desired=compile_schema_text(self._accepted.source),
             actor_id=self._actor,

@@ -75,6 +75,11 @@ class Gate:
             self.listener(self.actor, request, decision)
         return decision
 
+    def may_list_names(self) -> bool:
+        """Whether a hint may name branches and tags. Nobody has asked for a list, so no listener hears of it."""
+        decision = Gate(self.actor, self.authorizer).decide("read")
+        return decision is None or decision.allowed
+
     def samples(self, action: ActionName) -> list[tuple[str | None, str | None]]:
         """The branch and the target branch of a question, for each kind of branch that the policy tells apart."""
         if self.authorizer is None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Self
 
 from omnigraph import history
@@ -12,6 +14,7 @@ from omnigraph.storage import AcceptedSchema, ContractFiles, GraphStorage, accep
 
 if TYPE_CHECKING:
     from omnigraph.graph.reading import Reader
+    from omnigraph.history import Reference
     from omnigraph.language.schema import Catalog
     from omnigraph.policy import ActionName
 
@@ -159,15 +162,31 @@ class Handle:
     def _named(self, branch: str | None) -> str:
         return self._branch if branch is None else normalize_branch(branch)
 
+    def _reference(self, text: str | None) -> Reference:
+        """What a text names; None is the head of this handle's branch, whatever the branch is called."""
+        with self._hiding_names():
+            return history.resolve(self._storage, f"branch:{self._branch}" if text is None else text, self._branch)
+
     def _require_branch(self, name: str) -> None:
         """Raises for a branch that does not exist, and suggests the one that was probably meant."""
-        try:
-            self._storage.manifest.load(name)
-        except BranchNotFound as error:
-            from omnigraph.language import did_you_mean
+        with self._hiding_names():
+            try:
+                self._storage.manifest.load(name)
+            except BranchNotFound as error:
+                from omnigraph.language import did_you_mean
 
-            near = did_you_mean(name, history.branch_list(self._storage))
-            raise BranchNotFound(name, near or error.remedy) from None
+                near = did_you_mean(name, history.branch_list(self._storage))
+                raise BranchNotFound(name, near or error.remedy) from None
+
+    @contextmanager
+    def _hiding_names(self) -> Iterator[None]:
+        """An error about a name that is not there suggests another one to those alone who may list the names."""
+        try:
+            yield
+        except (BranchNotFound, history.TagNotFound, history.UnknownReference) as error:
+            if not self._gate.may_list_names():
+                del error.remedy  # what is left is the advice that everyone gets
+            raise
 
 
 def _tidy(branch: str | None) -> str | None:

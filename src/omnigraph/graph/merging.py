@@ -124,4 +124,5 @@ class Merging(Versions):
             dry_run=dry_run,
             options=MergeOptions(on_conflict=on_conflict, resolve=resolve),
         )
-        return revert_commits(self._storage, lambda: self._accepted, request)
+        with self._hiding_names():
+            return revert_commits(self._storage, lambda: self._accepted, request)

@@ -202,7 +202,8 @@ class Versions(Handle):
         Raises TagNotFound, which suggests the nearest name, and OpenedReadOnly.
         """
         self._allow("branch_delete", target_branch=name)
-        return history.delete_tag(self._storage, name)
+        with self._hiding_names():
+            return history.delete_tag(self._storage, name)
 
     # --- differences --------------------------------------------------------------------------------------
 
@@ -280,7 +281,8 @@ class Versions(Handle):
             before=before,
         )
         head = self._readable(at).commit
-        return list(history.log_entries(self._storage, head, wanted, full=full, limit=limit))
+        with self._hiding_names():
+            return list(history.log_entries(self._storage, head, wanted, full=full, limit=limit))
 
     def entity_log(self, type_name: str, entity_id: str, at: str | None = None) -> list[EntityLogEntry]:
         """The changes of one entity since it was inserted, newest first, across merges: who, when, before and after.
@@ -324,10 +326,6 @@ class Versions(Handle):
             if name not in known and not any_types:
                 raise TypeNotFound(name, did_you_mean(name, known))
         return wanted
-
-    def _reference(self, text: str | None) -> Reference:
-        """What a text names; None is the head of this handle's branch, whatever the branch is called."""
-        return history.resolve(self._storage, f"branch:{self._branch}" if text is None else text, self._branch)
 
     def _readable(self, text: str | None, action: ActionName = "read") -> Reference:
         """What a text names, if the caller may read it: the branch itself, or the one that the commit was made on."""

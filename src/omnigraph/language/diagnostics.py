@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal
 
 from omnigraph.model.errors import BadRequest, Json
@@ -209,11 +209,14 @@ class SourceText:
         )
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str | None:
-    """`did you mean 'age'?` for the closest known name, or None when nothing is close."""
+def did_you_mean(name: str, known: Iterable[str], may_tell: Callable[[str], bool] = lambda _: True) -> str | None:
+    """`did you mean 'age'?` for the closest known name, or None when nothing is close.
+
+    `may_tell` says whether the reader may learn a name; only names that are close are asked about.
+    """
     candidates = sorted(known)
-    close = difflib.get_close_matches(name, candidates, n=1, cutoff=0.6)
+    close = difflib.get_close_matches(name, candidates, n=len(candidates) or 1, cutoff=0.6)
     if not close:
-        folded = {candidate.lower(): candidate for candidate in candidates}
-        close = [folded[name.lower()]] if name.lower() in folded else []
-    return f"did you mean '{close[0]}'?" if close else None
+        close = [candidate for candidate in reversed(candidates) if candidate.lower() == name.lower()]
+    told = next(filter(may_tell, close), None)
+    return None if told is None else f"did you mean '{told}'?"

@@ -36,6 +36,7 @@ from omnigraph.server.observe import RequestSpan, event, failure
 from omnigraph.server.operation import Operation
 from omnigraph.server.operations import OPERATIONS
 from omnigraph.server.state import Generation, RoutedGraph, ServerState
+from omnigraph.server.suggestions import nearest_graph
 from omnigraph.server.wire import change_answers
 
 if TYPE_CHECKING:
@@ -204,7 +205,7 @@ class _Visit:
         if routed is None:
             if graph_id in generation.skipped and self._may_know(generation.skipped_policies.get(graph_id)):
                 raise StillUnavailable(graph_id)
-            raise not_found(f"graph '{graph_id}' not found")
+            raise not_found(f"graph '{graph_id}' not found", nearest_graph(generation.graphs, self._actor, graph_id))
         self._graph_id = graph_id
         return routed
 

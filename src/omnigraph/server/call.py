@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from omnigraph.model.errors import BranchNotFound
 from omnigraph.model.identifiers import MAIN, normalize_branch
 from omnigraph.server.http import Parameters, Request, bad_request, parsed, shaped
 from omnigraph.server.lanes import WriteLane
@@ -52,6 +53,11 @@ class Call:
     def graph(self) -> Graph:
         """The graph for this caller."""
         return self.served.graph.as_actor(self.actor, on_decision=self.heard)
+
+    @cached_property
+    def unheard(self) -> Graph:
+        """The same for questions that nobody asked: what a hint may name is no decision."""
+        return self.served.graph.as_actor(self.actor)
 
     @cached_property
     def parameters(self) -> Parameters:
@@ -103,7 +109,17 @@ class Call:
         return self.state.work.begin(slot, lane, self._traced("write", run), is_long=is_long)
 
     def _traced(self, kind: str, run: Callable[[], Answer]) -> Callable[[], Answer]:
-        return run if self.span is None else self.span.around(f"{kind} {self.operation.id}", run)
+        told = partial(self._suggesting, run)
+        return told if self.span is None else self.span.around(f"{kind} {self.operation.id}", told)
+
+    def _suggesting(self, run: Callable[[], Answer]) -> Answer:
+        """A branch that is not there is told with the one that was probably meant."""
+        try:
+            return run()
+        except BranchNotFound as error:
+            from omnigraph.graph import with_nearest_branch
+
+            raise with_nearest_branch(self.unheard, error) from None
 
     def heard(self, actor: str, asked: PolicyRequest, said: Decision) -> None:
         """A question that was asked before within this request is not told again."""

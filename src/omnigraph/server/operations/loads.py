@@ -111,12 +111,14 @@ def _too_large(limit: int, actual: int) -> BodyTooLarge:
 
 
 def _load(call: Call, source: Any, options: dict[str, Any], size: int = 0) -> LoadResult:
+    from omnigraph.graph import with_nearest_branch
+
     try:
         return call.graph.load(source, format="jsonl", engine="local" if size <= LOCAL_MAX else "auto", **options)
     except BranchNotFound as error:
         if options["base"] is None and error.branch == options["branch"]:
             text = f"branch '{error.branch}' not found; pass `from` to create it"
-            raise not_found(text, error_code=error.code) from None
+            raise not_found(text, with_nearest_branch(call.unheard, error).hint, error_code=error.code) from None
         raise
     except UnicodeDecodeError:
         raise bad_request("the body is not valid UTF-8") from None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from omnigraph.model.errors import Denied
 from omnigraph.server.call import Call
 from omnigraph.server.http import HttpRefusal, Reply, bad_request, not_found, parsed, shaped
 from omnigraph.server.operation import Answer, Operation, on_graph
@@ -11,6 +10,7 @@ from omnigraph.server.operations.parameters import IF_COMMIT, KEY, TIMEOUT
 from omnigraph.server.operations.reads import READ_ERRORS, Question, ask, read_reply
 from omnigraph.server.operations.writes import WRITE_ERRORS, run_mutation
 from omnigraph.server.stored_queries import StoredQuery
+from omnigraph.server.suggestions import nearest_query
 from omnigraph.server.wire import answers, bodies
 
 
@@ -69,13 +69,10 @@ async def _body(call: Call) -> bodies.InvokeStoredQueryRequest:
 def _find(call: Call, body: bodies.InvokeStoredQueryRequest) -> StoredQuery:
     """The query, if the caller may run it: whether it exists is not told to anyone else."""
     name = call.path["name"]
-    try:
-        call.graph.authorize("invoke_query", query=name)
-    except Denied:
-        raise not_found("stored query not found") from None
-    stored = call.served.stored.get(name)
+    may_run = call.graph.allows("invoke_query", query=name)
+    stored = call.served.stored.get(name) if may_run else None
     if stored is None:
-        raise not_found("stored query not found")
+        raise not_found("stored query not found", nearest_query(call, name))
     if body.expect_mutation is not None and body.expect_mutation != stored.is_mutation:
         word, verb = ("mutation", "mutate") if stored.is_mutation else ("read", "query")
         raise bad_request(f"'{name}' is a {word} — use omnigraph {verb} {name}")
