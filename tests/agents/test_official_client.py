@@ -19,7 +19,6 @@ from mcp.client.stdio import StdioServerParameters
 
 import omnigraph as og
 from omnigraph.mcp import make_toolbox
-from omnigraph.mcp.tool import InvalidArguments
 from policy.library import LIBRARY
 from server.served_library import library_server
 
@@ -115,9 +114,48 @@ def test_reading_is_all_that_an_agent_gets_unless_the_operator_says_more(command
         assert (await refused(client, "query", query=ALL, branch="nope"))["code"] == "branch_not_found"
         insert = 'query add() { insert Author { handle: "x" } }'
         assert (await refused(client, "query", query=insert))["code"] == "wrong_query_kind"
-        for arguments in ({}, {"query": 5}, {"query": ALL, "more": 1}):
-            with pytest.raises(MCPError):
-                await client.call_tool("query", arguments)
+
+    with_client(command("lib.omni", "--queries", "library.gq"), work)
+
+
+WRONG: list[tuple[str, dict[str, Any], str, str]] = [
+    ("query", {}, "'query' needs the argument 'query'", "query: The text of the query"),
+    ("query", {"query": None}, "'query' needs the argument 'query'", "query: The text of the query"),
+    ("query", {"query": 5}, "'query' must be text, not 5", "query: The text of the query"),
+    ("query", {"query": ALL, "brnch": "main"}, "'query' has no argument 'brnch'", "did you mean 'branch'?"),
+    ("query", {"query": ALL, "x": 1}, "'query' has no argument 'x'", "query, name, params, branch, snapshot, offset"),
+    ("query", {"query": ALL, "params": "y"}, "'params' must be an object, not 'y'", "params: The parameters by name"),
+    ("query", {"query": ALL, "offset": -1}, "'offset' must be an integer of 0 or more, not -1", "offset: Go on"),
+    ("commits_list", {"limit": True}, "'limit' must be an integer of 1 or more, not true", "limit: At most"),
+    ("health", {"x": 1}, "'health' has no argument 'x'", "it takes no arguments"),
+    ("blob_stat", {"type": "T"}, "'blob_stat' needs the arguments 'entity', 'id', 'property'", "entity: node or edge."),
+    (
+        "blob_stat",
+        {"entity": "nod", "type": "T", "id": "x", "property": "p"},
+        "'entity' must be one of node, edge, not 'nod'",
+        "did you mean 'node'?",
+    ),
+    (
+        "diff",
+        {"before": "main", "kinds": ["nod"]},
+        "'kinds' must be a list of node, edge, not [\"nod\"]",
+        "kinds: Only",
+    ),
+    ("born_after", {"y": "1900"}, "'y' must be an integer, not '1900'", ""),
+    ("born_after", {"y": 1, "n": 1.5}, "'n' must be text, not 1.5", ""),
+]
+
+
+def test_a_call_with_wrong_arguments_is_answered_with_what_is_right(command: Any) -> None:
+    """An agent reads results and corrects itself; of a protocol error it sees nothing."""
+
+    async def work(client: Client) -> None:
+        for name, arguments, message, hint in WRONG:
+            told = await refused(client, name, **arguments)
+            assert (told["code"], told["message"]) == ("invalid_arguments", message)
+            assert hint in told.get("hint", ""), told
+        misspelt = await refused(client, "query", query=ALL, branch="mian")
+        assert (misspelt["code"], misspelt["hint"]) == ("branch_not_found", "did you mean 'main'?")
 
     with_client(command("lib.omni", "--queries", "library.gq"), work)
 
@@ -189,8 +227,9 @@ def test_a_stored_mutation_must_be_given_its_branch(shelf: Path) -> None:
         toolbox = make_toolbox(og.open(shelf / "lib.omni"), allow_writes=True, queries=queries)
         name, given = ("add_author", {"h": "new"}) if queries is stored else ("stored_query_run", {})
         arguments = given or {"name": "add_author", "params": {"h": "new"}}
-        with pytest.raises(InvalidArguments, match="needs the argument 'branch'"):
-            toolbox.run(name, arguments)
+        told, is_error = toolbox.run(name, arguments)
+        assert (is_error, told["error"]["code"]) == (True, "invalid_arguments")
+        assert "needs the argument 'branch'" in told["error"]["message"]
 
 
 def test_over_http_agents_of_this_machine_are_served_and_foreign_pages_are_not(shelf: Path) -> None:
@@ -249,7 +288,9 @@ def test_many_stored_queries_are_two_tools(tmp_path: Path, shelf: Path) -> None:
     listed, _ = toolbox.run("stored_query_list", {})
     assert len(listed["queries"]) == 25
     assert toolbox.run("stored_query_run", {"name": "q7"})[0]["rows"] == [{"n": 2000}]
-    assert toolbox.run("stored_query_run", {"name": "nope"})[1] is True
+    told, is_error = toolbox.run("stored_query_run", {"name": "qq7"})
+    assert (is_error, told["error"]["hint"]) == (True, "did you mean 'q7'?")
+    assert "stored_query_list" in toolbox.run("stored_query_run", {"name": "nope"})[0]["error"]["hint"]
 
 
 def test_without_the_extra_the_command_exits_1_and_names_it(shelf: Path) -> None:

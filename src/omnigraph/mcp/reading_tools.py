@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from omnigraph.mcp.tool import BRANCH, PARAMS, Arguments, Document, Tool, text
+from omnigraph.mcp.arguments import Arguments, Document
+from omnigraph.mcp.tool import BRANCH, PARAMS, Tool, text
 from omnigraph.model.format_version import INTERNAL_SCHEMA_VERSION
 
 if TYPE_CHECKING:

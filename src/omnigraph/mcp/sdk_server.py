@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from omnigraph.mcp.tool import InvalidArguments, Tool
+from omnigraph.mcp.tool import Tool
 from omnigraph.mcp.toolbox import Toolbox, UnknownTool
 from omnigraph.model.errors import BadRequest
 
@@ -49,8 +49,6 @@ def make_server(toolbox: Toolbox) -> Server[Any]:
             document, is_error = await to_thread.run_sync(run)
         except UnknownTool:
             raise MCPError(types.INVALID_PARAMS, f"unknown tool '{params.name}'") from None
-        except InvalidArguments as error:
-            raise MCPError(types.INVALID_PARAMS, error.sentence()) from None
         text = types.TextContent(type="text", text=_text(document))
         return types.CallToolResult(content=[text], structured_content=document, is_error=is_error)
 

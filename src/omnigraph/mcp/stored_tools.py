@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from omnigraph.mcp.tool import BRANCH, PARAMS, TARGET, Arguments, Document, InvalidArguments, Tool, text
+from omnigraph.language import did_you_mean
+from omnigraph.mcp.arguments import Arguments, Document, InvalidArguments
+from omnigraph.mcp.tool import BRANCH, PARAMS, TARGET, Tool, text
 from omnigraph.mcp.writing_tools import mutation_document
 from omnigraph.model.errors import NotFound
 from omnigraph.model.late_dataclass import dataclass
@@ -158,7 +160,8 @@ def _two_tools(queries: Sequence[Stored]) -> list[Tool]:
     def run(graph: Graph, arguments: Arguments) -> Document:
         query = known.get(arguments["name"])
         if query is None:
-            raise NotFound(f"there is no stored query '{arguments['name']}'", "stored_query_list has them all")
+            near = did_you_mean(arguments["name"], known) or "stored_query_list has them all"
+            raise NotFound(f"there is no stored query '{arguments['name']}'", near)
         if query.mutation and "branch" not in arguments:
             raise InvalidArguments(f"'{query.name}' writes, so it needs the argument 'branch'")
         return _ran(graph, query, arguments.get("params") or {}, arguments)

@@ -6,12 +6,14 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
+from omnigraph.graph import with_nearest_branch
+from omnigraph.mcp.arguments import Document, check_arguments
 from omnigraph.mcp.cutting import MAX_BYTES, cut
 from omnigraph.mcp.reading_tools import AD_HOC_TOOLS, READING_TOOLS
 from omnigraph.mcp.stored_tools import Stored, queries_of_server, stored_tools
-from omnigraph.mcp.tool import Document, InvalidArguments, Tool
+from omnigraph.mcp.tool import Tool
 from omnigraph.mcp.writing_tools import WRITING_TOOLS
-from omnigraph.model.errors import OmniGraphError
+from omnigraph.model.errors import BranchNotFound, OmniGraphError
 
 if TYPE_CHECKING:
     from omnigraph.client import RemoteGraph
@@ -36,17 +38,18 @@ class Toolbox:
         return [tool for tool in self._tools.values() if self._may_be_of_use(tool)]
 
     def run(self, name: str, arguments: Mapping[str, Any]) -> tuple[Document, bool]:
-        """The result of a tool, cut to size, and whether it is an error. Raises UnknownTool and InvalidArguments."""
+        """The result of a tool, cut to size, and whether it is an error. Raises UnknownTool.
+
+        Wrong arguments are an error like others: an agent sees the results of its calls, and nothing of the protocol.
+        """
         tool = self._tools.get(name)
         if tool is None or not self._may_be_of_use(tool):
             raise UnknownTool(name)
         given = {key: value for key, value in arguments.items() if value is not None}
-        tool.check(given)
-        offset = int(given.pop("offset", 0))
         try:
+            check_arguments(name, tool.input_schema(), given)
+            offset = int(given.pop("offset", 0))
             document = tool.call(self.graph, given)
-        except InvalidArguments:
-            raise
         except OmniGraphError as error:
             return self._error(error), True
         return self._in_parts(tool, document, offset), False
@@ -60,6 +63,8 @@ class Toolbox:
         return result
 
     def _error(self, error: OmniGraphError) -> Document:
+        if isinstance(error, BranchNotFound) and not _is_remote(self.graph):  # a server has suggested one already
+            error = with_nearest_branch(self.graph, error)
         body: Document = {"code": error.code, "message": error.sentence()}
         if error.hint:
             body["hint"] = error.hint

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from omnigraph.mcp.arguments import Arguments, Document
 from omnigraph.mcp.reading_tools import commit_document
-from omnigraph.mcp.tool import PARAMS, TARGET, Arguments, Document, Tool, text
+from omnigraph.mcp.tool import PARAMS, TARGET, Tool, text
 
 if TYPE_CHECKING:
     from omnigraph.graph import Graph
