@@ -40,9 +40,7 @@ def check_arguments(tool: str, schema: Document, arguments: Arguments) -> None:
         raise InvalidArguments(f"'{tool}' needs the {word} {named}", _help(known, *missing))
     for name, value in arguments.items():
         if not _fits(value, known[name]):
-            near = (
-                did_you_mean(value, known[name]["enum"]) if isinstance(value, str) and "enum" in known[name] else None
-            )
+            near = did_you_mean(value, known[name].get("enum", ())) if isinstance(value, str) else None
             message = f"'{name}' must be {_expected(known[name])}, not {_shown(value)}"
             raise InvalidArguments(message, near or _help(known, name))
 
