@@ -111,6 +111,8 @@ def test_validate_checks_every_stored_query_against_its_graph(omnigraph: Any, cl
         ("--store x queries list", ("`queries list`", "--store", "does not apply")),
         ("--server p policy validate", ("`policy`", "--server", "--cluster <dir|uri>")),
         ("policy validate --profile shop", ("needs a cluster",)),
+        ("queries list --profile shop", ("needs a server or a cluster", "--server", "--cluster")),
+        ("queries list", ("needs a server or a cluster", "--server", "--cluster")),
         ("queries list --cluster nowhere", ("config_dir_not_found",)),
         ("queries list --cluster .", ("cluster_state_missing",)),
     ],

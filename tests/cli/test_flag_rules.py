@@ -54,7 +54,7 @@ recoveries     | -      yes     yes   yes   -   yes
 lint           | -      yes     yes   yes   -   yes
 serve          | -      -       -     yes   -   yes
 init           | -      -       -     -     -   -
-queries list   | -      yes     yes   -     -   yes
+queries list   | yes    yes     yes   -     -   yes
 queries validate | -    yes     yes   -     -   yes
 policy validate | -     yes     yes   -     -   yes
 policy test    | -      yes     yes   -     -   yes

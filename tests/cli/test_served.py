@@ -49,6 +49,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpServer]:
     tokens = json.dumps({"cy": "t-cy", "bo": "t-bo"})
     command = server_command("--cluster", cluster.root, "--bind", "127.0.0.1:0")
     with serving(command, folder, **{TOKENS_JSON: tokens}) as running:
+        running.extra["cluster"] = cluster.root
         yield running
 
 
@@ -271,6 +272,37 @@ def test_a_name_alone_runs_a_stored_query_of_the_kind_that_the_verb_says(omnigra
     assert json.loads(done.stdout)["actor_id"] == "cy"
     wrong = omnigraph(f"query add_author --params {author} {prod}")
     assert (wrong.exit_code, "is a mutation" in wrong.stderr) == (1, True)
+
+
+def test_the_stored_queries_of_a_server_are_listed_like_those_of_its_cluster(
+    omnigraph: Any, prod: str, server: HttpServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    applied = f"--cluster {server.extra['cluster']} --graph catalog"
+    for form in ("", "--json"):
+        served = omnigraph(f"queries list {prod} {form}")
+        assert (served.exit_code, served.stderr) == (0, "")
+        assert served.stdout == omnigraph(f"queries list {applied} {form}").stdout
+        assert served.stdout == omnigraph(f"queries list --profile live {form}").stdout
+    assert "read  books_by($slug: String)\n" in omnigraph(f"queries list {prod}").stdout
+    unnamed = omnigraph("queries list --server prod")
+    assert (unnamed.exit_code, "catalog, twin" in unnamed.stderr) == (1, True)
+    monkeypatch.setenv("OMNIGRAPH_TOKEN_PROD", "t-bo")
+    assert omnigraph(f"queries list {prod}").exit_code == 0
+    monkeypatch.setenv("OMNIGRAPH_TOKEN_PROD", "wrong")
+    assert omnigraph(f"queries list {prod}").exit_code == 3
+
+
+def test_a_server_that_tells_only_the_kinds_of_parameters_is_listed_by_them(omnigraph: Any) -> None:
+    params = [
+        {"name": "s", "kind": "string", "nullable": False},
+        {"name": "v", "kind": "vector", "vector_dim": 3, "nullable": True},
+        {"name": "l", "kind": "list", "item_kind": "int", "nullable": False},
+    ]
+    entry = {"name": "q", "tool_name": "q", "mutation": False, "params": params}
+    with scripted([Scripted(200, {"queries": [entry]}), Scripted(200, {"queries": []})]) as older:
+        shown = omnigraph(f"queries list --server {older.base} --graph g")
+        assert shown.stdout == "read  q($s: string, $v: vector(3)?, $l: [int])\n"
+        assert omnigraph(f"queries list --server {older.base} --graph g").stdout == "no stored queries are served\n"
 
 
 def test_an_alias_binds_its_arguments_and_never_writes(omnigraph: Any, prod: str) -> None:

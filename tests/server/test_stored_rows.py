@@ -30,8 +30,8 @@ def test_http_119_the_catalogue_is_sorted(library: HttpServer) -> None:
         "tool_name": "add_author",
         "mutation": True,
         "params": [
-            {"name": "h", "kind": "string", "nullable": False},
-            {"name": "b", "kind": "int", "nullable": True},
+            {"name": "h", "kind": "string", "nullable": False, "type": "String"},
+            {"name": "b", "kind": "int", "nullable": True, "type": "I32"},
         ],
     }
 

@@ -17,6 +17,7 @@ class Capability(StrEnum):
     SERVED = "served"
     DIRECT = "direct (storage-native)"
     CONTROL = "cluster control"
+    DECLARED = "server or cluster"
     LOCAL = "local"
 
 
@@ -88,7 +89,7 @@ FAMILIES: tuple[Family, ...] = (
     Family("recoveries", "List the interrupted writes of a graph.", "upkeep"),
     Family("serve", "Serve one graph over HTTP.", "served"),
     Family("lint", "Check a query file against a schema."),
-    Family("queries", "List and check the stored queries of a cluster.", "served"),
+    Family("queries", "List and check stored queries.", "served"),
     Family("policy", "Check, test and explain policies.", "served"),
     Family("mcp", "Serve a graph to agents, as tools of the Model Context Protocol.", "served"),
     Family("login", "Keep the token of a server.", "served"),
@@ -156,7 +157,7 @@ COMMANDS: dict[str, CommandFacts] = {
         _facts("recoveries", Capability.DIRECT, _MAINTENANCE),
         _facts("serve", Capability.DIRECT, frozenset({Flag.STORE, Flag.PROFILE})),
         _facts("lint", Capability.DIRECT, _MAINTENANCE),
-        _facts("queries list", Capability.CONTROL, _CONTROL),
+        _facts("queries list", Capability.DECLARED, _CONTROL | {Flag.SERVER}),
         _facts("queries validate", Capability.CONTROL, _CONTROL),
         _facts("policy validate", Capability.CONTROL, _CONTROL, "policy"),
         _facts("policy test", Capability.CONTROL, _CONTROL, "policy"),

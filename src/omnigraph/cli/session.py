@@ -96,6 +96,13 @@ class Session:
             )
         return Target(scope.url if scope.graph is None else graph_url(scope.url, scope.graph), self, is_served=True)
 
+    @property
+    def is_served(self) -> bool:
+        """Whether a server is addressed, by a flag, a profile or the defaults."""
+        from omnigraph.cli.target import ServerScope
+
+        return isinstance(self._scope(), ServerScope)
+
     def server(self) -> ServerScope:
         """The server that this command works on."""
         from omnigraph.cli.refusals import WrongScope

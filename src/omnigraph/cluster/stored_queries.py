@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from omnigraph.cluster.snapshot import ServedGraph
-from omnigraph.language.query import UnknownQuery, compile_query, parse_queries
+from omnigraph.language.query import UnknownQuery, compile_query, declared_type, listed_query, parse_queries
 from omnigraph.model.errors import Json, OmniGraphError
 from omnigraph.model.late_dataclass import dataclass
 
@@ -26,21 +26,13 @@ class StoredQuery:
     instruction: str | None = None
 
     def to_json(self) -> dict[str, Json]:
-        document: dict[str, Json] = {
-            "name": self.name,
-            "mcp_expose": True,
-            "tool_name": self.name,
-            "mutation": self.mutation,
-        }
-        if self.description is not None:
-            document["description"] = self.description
-        if self.instruction is not None:
-            document["instruction"] = self.instruction
-        document["params"] = [
-            {"name": param.name, "type": str(param.type).removesuffix("?"), "nullable": param.type.nullable}
-            for param in self.params
+        params: list[Json] = [
+            {"name": param.name, "type": declared_type(param), "nullable": param.type.nullable} for param in self.params
         ]
-        return document | {"graph": self.graph}
+        notes = {"description": self.description, "instruction": self.instruction}
+        return listed_query(self.name, self.name, mutation=self.mutation, params=params, **notes) | {
+            "graph": self.graph
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

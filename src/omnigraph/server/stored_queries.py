@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from omnigraph.language import CompileError
-from omnigraph.language.query import compile_query, describe_param, parse_queries
+from omnigraph.language.query import compile_query, declared_type, describe_param, parse_queries
 from omnigraph.language.schema import Catalog
 from omnigraph.model.errors import BadRequest
 from omnigraph.model.late_dataclass import dataclass
@@ -46,7 +46,7 @@ def _stored(name: str, text: str, catalog: Catalog) -> StoredQuery:
     if declared is None:
         raise BadRequest(f"its file declares no query '{name}'")
     compile_query(text, catalog, name=name)
-    described: list[Any] = [describe_param(param) for param in declared.params]
+    described: list[Any] = [{**describe_param(param), "type": declared_type(param)} for param in declared.params]
     entry = answers.QueryCatalogEntry(
         name=name,
         tool_name=name,

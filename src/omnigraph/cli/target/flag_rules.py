@@ -20,6 +20,7 @@ REMEDY: dict[Capability, str] = {
     Capability.SERVED: "pass --server <name|url> or --profile <name>",
     Capability.DIRECT: "pass a storage URI",
     Capability.CONTROL: "pass --cluster <dir|uri> or a cluster profile",
+    Capability.DECLARED: "pass --server <name|url> --graph <id>, or --cluster <dir|uri>",
     Capability.LOCAL: "it does not address a graph",
 }
 

@@ -167,6 +167,8 @@ def _admitted(scope: Scope, capability: Capability, label: str) -> Scope:
                 f"`{label}` requires a server, and the scope is a cluster",
                 "pass --server <name|url>; the graphs of a cluster are shown by cluster status",
             )
+        case StoreScope(), Capability.DECLARED:
+            raise _nothing_addressed(capability, label, None)
         case StoreScope(), Capability.SERVED:
             raise WrongScope(f"`{label}` requires a server, and the scope is a store", "pass --server <name|url>")
         case StoreScope(uri=uri), _ if uri.startswith(("http://", "https://")):
@@ -182,6 +184,9 @@ def _nothing_addressed(capability: Capability, label: str, offline: str | None) 
         return NoGraphAddressed(f"`{label}` needs a server scope", "pass --server <name|url> or --profile <name>")
     if capability is Capability.CONTROL:
         return NoGraphAddressed(f"`{label}` needs a cluster", "pass --cluster <dir|uri> or a cluster profile")
+    if capability is Capability.DECLARED:
+        ways = "pass --server <name|url> --graph <id>, or --cluster <dir|uri>, or a profile of one"
+        return NoGraphAddressed(f"`{label}` needs a server or a cluster", ways)
     ways = f"pass {offline}, " if offline else "pass "
     ways += "--store <uri>"
     if capability is Capability.ANY:

@@ -48,6 +48,25 @@ class StoredQueryInfo:
             instruction=entry.get("instruction"),
         )
 
+    def to_json(self) -> dict[str, Json]:
+        """As the command line lists it."""
+        from omnigraph.language.query import listed_query
+
+        params: list[Json] = [_param(each) for each in self.params]
+        notes = {"description": self.description, "instruction": self.instruction}
+        return listed_query(self.name, self.tool_name, mutation=self.mutation, params=params, **notes)
+
+
+def _param(entry: Document) -> dict[str, Json]:
+    return {"name": entry["name"], "type": entry.get("type") or _kind(entry), "nullable": entry["nullable"]}
+
+
+def _kind(entry: Document) -> str:
+    """What a server says that does not tell the declared type."""
+    if entry.get("vector_dim") is not None:
+        return f"{entry['kind']}({entry['vector_dim']})"
+    return f"[{entry['item_kind']}]" if entry.get("item_kind") is not None else str(entry["kind"])
+
 
 @dataclass(frozen=True, slots=True)
 class RemoteExplanation:

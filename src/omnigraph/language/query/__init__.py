@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from omnigraph.language.query.compile import parse_queries as parse_queries
     from omnigraph.language.query.compiled_queries import compile_call as compile_call
     from omnigraph.language.query.describe import Column as Column
+    from omnigraph.language.query.describe import declared_type as declared_type
     from omnigraph.language.query.describe import describe_param as describe_param
+    from omnigraph.language.query.describe import listed_query as listed_query
     from omnigraph.language.query.format import format_query as format_query
     from omnigraph.language.query.ir import ROW as ROW
     from omnigraph.language.query.ir import Aggregate as Aggregate
@@ -79,7 +81,9 @@ else:
             "compiled_queries": ("compile_call",),
             "describe": (
                 "Column",
+                "declared_type",
                 "describe_param",
+                "listed_query",
             ),
             "format": ("format_query",),
             "ir": (

@@ -93,6 +93,20 @@ def describe_param(param: Param) -> dict[str, Json]:
     return typed_column(param.name, param.type).to_json()
 
 
+def declared_type(param: Param) -> str:
+    """The type as it was written, without the mark of those that may be null."""
+    return str(param.type).removesuffix("?")
+
+
+def listed_query(
+    name: str, tool: str, *, mutation: bool, params: list[Json], description: str | None, instruction: str | None
+) -> dict[str, Json]:
+    """A stored query as lists of them show it. Each is a tool for agents."""
+    notes = {"description": description, "instruction": instruction}
+    said: dict[str, Json] = {word: text for word, text in notes.items() if text is not None}
+    return {"name": name, "mcp_expose": True, "tool_name": tool, "mutation": mutation, **said, "params": params}
+
+
 def type_refs(nodes: Iterable[str], edges: Iterable[str]) -> tuple[TypeRef, ...]:
     """Without repetition, nodes before edges, then by name."""
     return (

@@ -146,6 +146,8 @@ class ParamDescriptor(msgspec.Struct, kw_only=True):
     item_kind: ParamKind | UnsetType | None = UNSET
     vector_dim: U32 | UnsetType | None = UNSET
     nullable: bool
+    type: str | UnsetType = UNSET
+    """As the query declares it."""
 
 
 class QueryCatalogEntry(msgspec.Struct, kw_only=True):

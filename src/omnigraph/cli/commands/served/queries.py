@@ -1,53 +1,69 @@
-"""`omnigraph queries`: the stored queries of a cluster."""
+"""`omnigraph queries`: the stored queries of a cluster, or of a graph on a server."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import Any
 
 import click
 
 from omnigraph.cli.frame import OmniGroup, json_option
 from omnigraph.cli.session import Session
 
-if TYPE_CHECKING:
-    from omnigraph.cluster import StoredQuery
-
 
 @click.group("queries", cls=OmniGroup)
 def command() -> None:
-    """List and check the stored queries of a cluster."""
+    """List and check stored queries."""
 
 
 @command.command("list", example="omnigraph queries list --cluster ./library")
 @json_option
 @click.pass_obj
 def list_(session: Session) -> None:
-    """List the stored queries that were applied, with their parameters.
+    """List the stored queries of a graph on a server, or of a cluster, with their parameters.
 
-    Each is exposed by a server under /graphs/<id>/queries/<name> and to agents as a tool of that name.
+    Each is run by a server under /graphs/<id>/queries/<name>, and is a tool of that name for agents.
     """
+    is_served = session.is_served
+    listed = _served(session) if is_served else _applied(session)
+    session.output.show({"queries": listed}, _lines(listed, "served" if is_served else "applied"))
+
+
+def _served(session: Session) -> list[Any]:
+    """Those that the server shows to this caller."""
+    target = session.target(None)
+    graph = target.remote(target.open_for_reading())
+    graph_id = graph.uri.rpartition("/")[2]
+    return [query.to_json() | {"graph": graph_id} for query in graph.stored_queries()]
+
+
+def _applied(session: Session) -> list[Any]:
+    """Those of the applied revision of the cluster."""
     from omnigraph.cluster import declared_queries
 
-    listed: list[StoredQuery] = []
+    listed: list[Any] = []
     for graph in session.applied_graphs():
         queries, broken = declared_queries(graph)
-        listed += queries
+        listed += [query.to_json() for query in queries]
         for each in broken:
             session.output.warn(f"stored query '{each.query}' of graph '{each.graph}': {each.message}")
-    session.output.show({"queries": [query.to_json() for query in listed]}, _lines(listed))
+    return listed
 
 
-def _lines(queries: list[StoredQuery]) -> Iterator[str]:
-    several = len({query.graph for query in queries}) > 1
+def _lines(queries: list[Any], state: str) -> Iterator[str]:
+    several = len({query["graph"] for query in queries}) > 1
     for query in queries:
-        params = ", ".join(f"${param.name}: {param.type}" for param in query.params)
-        where = f"  [{query.graph}]" if several else ""
-        yield f"{'mutation' if query.mutation else 'read'}  {query.name}({params}){where}"
-        yield from _note("description", query.description)
-        yield from _note("instruction", query.instruction)
+        params = ", ".join(_param(param) for param in query["params"])
+        where = f"  [{query['graph']}]" if several else ""
+        yield f"{'mutation' if query['mutation'] else 'read'}  {query['name']}({params}){where}"
+        yield from _note("description", query.get("description"))
+        yield from _note("instruction", query.get("instruction"))
     if not queries:
-        yield "no stored queries are applied"
+        yield f"no stored queries are {state}"
+
+
+def _param(param: Any) -> str:
+    return f"${param['name']}: {param['type']}{'?' if param['nullable'] else ''}"
 
 
 def _note(label: str, text: str | None) -> Iterator[str]:
