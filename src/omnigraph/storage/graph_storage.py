@@ -82,7 +82,7 @@ def _assembled(
     objects = open_store(root, durable=durability == "full")
     versions = VersionFiles(root, objects)
     manifest = ManifestStore(root, objects, handles, versions, durability)
-    tables = Tables(handles, root.uri, versions, manifest.require)
+    tables = Tables(handles, root.uri, versions, manifest.require, lambda: manifest.genesis)
     return GraphStorage(
         root=root,
         durability=durability,

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import random
+import shutil
 from dataclasses import replace
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
-from omnigraph.storage import GraphStorage, OneOf
+from omnigraph.graph import Graph
+from omnigraph.storage import GraphStorage, OneOf, open_storage
 from omnigraph.storage.manifest import TablePin
 from omnigraph.storage.restore import restore_lineage
 from omnigraph.storage.tables import (
@@ -22,7 +25,7 @@ from omnigraph.storage.tables import (
 )
 from omnigraph.storage.tables.key_map import KeyMaps
 from omnigraph.storage.tables.staging import existing_ids
-from support.processes.writers import PERSON
+from support.processes.writers import PERSON, SCHEMA, write_pair
 
 BASE = TablePin(PERSON, PERSON.location, 1, None, 0)
 UNIVERSE = [f"k{number}" for number in range(60)]
@@ -222,3 +225,49 @@ def test_a_lineage_that_is_made_again_is_known_by_its_own_rows(storage: GraphSto
     for table, ids in ((other, {"base", "d"}), (both, {"base", "c", "d"}), (one, {"base", "c"})):
         for entity_id in ("base", "a", "b", "c", "d"):
             assert maps.present(table, [entity_id]) == ids & {entity_id}
+
+
+def test_a_graph_in_the_place_of_another_has_a_map_at_its_first_versions(
+    tmp_path: Path, maps: KeyMaps, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its versions begin anew: they are not older ones of the graph that was there before."""
+    monkeypatch.setattr(key_map, "RECENT_ROWS_MAX", 3)
+    uri = str(tmp_path / "g")
+
+    def graph_with(rows: int) -> Table:
+        shutil.rmtree(uri, ignore_errors=True)
+        Graph.init(uri, SCHEMA, durability="os")
+        storage = open_storage(uri, durability="os")
+        table = committed(storage, stage_append(storage.tables.open(BASE), people(UNIVERSE)))
+        for number in range(rows):
+            existing_ids(table, ["a"])
+            table = committed(storage, stage_append(table, people([f"row{number}"])))
+        return table
+
+    old = graph_with(8)
+    assert maps.present(old, ["row0", "k1"]) == {"row0", "k1"}
+    new = graph_with(1)
+    assert new.version < old.version
+    assert maps.present(new, ["row0", "row5", "k1"]) == {"row0", "k1"}
+
+
+def test_a_branch_that_was_made_again_has_a_map_at_its_first_versions(
+    storage: GraphStorage, maps: KeyMaps, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(key_map, "RECENT_ROWS_MAX", 3)
+    graph = Graph.open(storage.root.uri)
+
+    def draft_with(names: list[str]) -> Table:
+        graph.create_branch("draft")
+        for name in names:
+            write_pair(storage, "draft", name)
+            [pin] = (pin for pin in storage.manifest.load("draft").state.pins() if pin.table_key == PERSON)
+            table = storage.tables.open(pin)
+            maps.present(table, ["a"])
+        return table
+
+    old = draft_with([f"old{number}" for number in range(9)])
+    graph.delete_branch("draft")
+    new = draft_with([f"new{number}" for number in range(5)])
+    assert (new.uri, new.version < old.version) == (old.uri, True)
+    assert maps.present(new, ["old0", "new0", "new4"]) == {"new0", "new4"}

@@ -19,7 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from omnigraph.storage.lance import Dataset
-from omnigraph.storage.tables.table import Table
+from omnigraph.storage.tables.table import Table, TableOrigin
 
 BUDGET_BYTES = 256 * 1024 * 1024
 """All maps of the process together; the least recently used go first. 16 bytes per row of a table."""
@@ -40,7 +40,8 @@ FragmentFile = tuple[int, str]
 class KeyMap:
     """What is known of one lineage of a table. Not thread-safe: `KeyMaps` holds its lock."""
 
-    def __init__(self) -> None:
+    def __init__(self, origin: TableOrigin) -> None:
+        self.origin = origin
         self.lock = threading.Lock()
         self.version = 0
         self._hashes: Hashes = np.empty(0, np.int64)
@@ -54,9 +55,9 @@ class KeyMap:
     def nbytes(self) -> int:
         return int(self._hashes.nbytes + self._row_ids.nbytes) + 200 * len(self._recent) + 100 * len(self._files)
 
-    def copy(self) -> KeyMap:
+    def copy(self, origin: TableOrigin) -> KeyMap:
         """A map for a fork, which starts with the fragments of its parent. The sorted part is shared."""
-        twin = KeyMap()
+        twin = KeyMap(origin)
         twin.version, twin._hashes, twin._row_ids = self.version, self._hashes, self._row_ids
         twin._recent = {key: set(places) for key, places in self._recent.items()}
         twin._files, twin._newest = dict(self._files), self._newest
@@ -207,16 +208,26 @@ class KeyMaps:
 
     def _map_of(self, table: Table) -> KeyMap | None:
         with self._lock:
-            known, base = self._maps.get(table.uri), self._maps.get(table.base_uri)
+            origin = table.origin
+            known, base = self._of(origin, table.uri), self._of(origin.of_main, table.base_uri)
             if known is None:
                 if base is None and table.uri not in self._asked:
                     self._asked[table.uri] = None
                     if len(self._asked) > ANNOUNCED_MAX:
                         self._asked.popitem(last=False)
                     return None
-                known = self._maps[table.uri] = KeyMap() if base is None else _copied(base)
+                known = self._maps[table.uri] = KeyMap(origin) if base is None else _copied(base, origin)
             self._maps.move_to_end(table.uri)
             return known
+
+    def _of(self, origin: TableOrigin, uri: str) -> KeyMap | None:
+        """The map of an address, if it is of what is there now; one of something that was there before goes."""
+        known = self._maps.get(uri)
+        if known is None or known.origin.may_be(origin):
+            return known
+        del self._maps[uri]
+        self._held -= self._sizes.pop(uri, 0)
+        return None
 
     def _trim(self, uri: str, known: KeyMap, size: int) -> None:
         """Counts what one map holds now, and drops those that were asked longest ago."""
@@ -245,9 +256,9 @@ def hashes_of(ids: Sequence[str]) -> Hashes:
     return np.fromiter(map(hash, ids), np.int64, len(ids))
 
 
-def _copied(known: KeyMap) -> KeyMap:
+def _copied(known: KeyMap, origin: TableOrigin) -> KeyMap:
     with known.lock:
-        return known.copy()
+        return known.copy(origin)
 
 
 def _file_of(handle: Dataset, fragment_id: int) -> str:

@@ -50,6 +50,24 @@ class TableIdentity:
         return self.location, self.lineage, self.version, self.transaction
 
 
+@dataclass(frozen=True, slots=True)
+class TableOrigin:
+    """Whose versions are counted: those of one graph, and of one incarnation of a branch."""
+
+    genesis: str
+    incarnation: Incarnation | None
+    """None for main, and for a lineage that was reached through another branch than its own."""
+
+    @property
+    def of_main(self) -> TableOrigin:
+        return TableOrigin(self.genesis, None)
+
+    def may_be(self, other: TableOrigin) -> bool:
+        """False for origins of one address that are certainly two."""
+        unknown = self.incarnation is None or other.incarnation is None
+        return self.genesis == other.genesis and (unknown or self.incarnation == other.incarnation)
+
+
 class Table:
     """One version of one table. Immutable and safe to share between threads.
 
@@ -58,10 +76,16 @@ class Table:
     """
 
     def __init__(
-        self, pin: TablePin, shared: SharedHandle, uri: str, require_there: Callable[[TablePin], None] = lambda _: None
+        self,
+        pin: TablePin,
+        shared: SharedHandle,
+        uri: str,
+        genesis: Callable[[], str],
+        require_there: Callable[[TablePin], None] = lambda _: None,
     ) -> None:
         self.pin = pin
         self.uri = uri
+        self._genesis = genesis
         self._require_there = require_there
         self._shared = shared
         self._handle = shared.handle
@@ -76,6 +100,13 @@ class Table:
             known = TableIdentity(self.base_uri, self.pin.location, self.pin.lineage, self.version, transaction)
             self._shared.identity = known
         return known
+
+    @property
+    def origin(self) -> TableOrigin:
+        """What version numbers of this address are worth comparing within."""
+        found = self.pin.incarnation
+        is_own = found is not None and found.branch == self.pin.lineage
+        return TableOrigin(self._genesis(), found if is_own else None)
 
     @property
     def base_uri(self) -> str:
@@ -258,12 +289,18 @@ class Tables:
     """Opens the tables of one graph."""
 
     def __init__(
-        self, handles: Handles, root_uri: str, versions: VersionFiles, require: Callable[[Incarnation], None]
+        self,
+        handles: Handles,
+        root_uri: str,
+        versions: VersionFiles,
+        require: Callable[[Incarnation], None],
+        genesis: Callable[[], str],
     ) -> None:
         self._handles = handles
         self._root_uri = root_uri
         self._versions = versions
         self._require = require
+        self._genesis = genesis
 
     def open(self, pin: TablePin) -> Table:
         """The table at exactly the version that the pin names; never "the newest", nor that of a namesake branch."""
@@ -271,14 +308,14 @@ class Tables:
         try:
             if pin.lineage is not None and pin.incarnation is None:  # nobody can tell later which one this was
                 handle = SharedHandle(self._handles.open_for_change(pin.path, pin.version))
-                return Table(pin, handle, uri, self.require_there)
+                return Table(pin, handle, uri, self._genesis, self.require_there)
             shared = self._handles.shared(pin.path, pin.version, pin.incarnation, lambda: self._still(pin))
         except (OSError, ValueError, RuntimeError) as error:
             if classify(error) is Fault.MISSING:
                 self._still(pin)
                 raise HistoricalVersionReclaimed(uri, pin.version) from error
             raise translate(error, uri) from error
-        return Table(pin, shared, uri, self.require_there)
+        return Table(pin, shared, uri, self._genesis, self.require_there)
 
     def require_there(self, pin: TablePin) -> None:
         """Refuses a version that was removed, also if this process still has a handle of it."""
