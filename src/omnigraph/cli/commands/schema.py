@@ -160,6 +160,7 @@ def _apply_on_server(
         f"schema apply for {target.uri}",
         f"applied: {'yes' if document['applied'] else 'no'}",
         *(f"- {step['kind']}" for step in document["steps"]),
+        *(f"note: {note['message']}; {note['hint']}" for note in document.get("notes", ())),
     ]
     session.output.show(document | {"uri": target.uri}, lines)
 

@@ -178,6 +178,8 @@ class SchemaApplyOutput(msgspec.Struct, kw_only=True):
     """The id of the commit that changed it."""
     text_stored: bool | UnsetType = UNSET
     tables: list[Any] | UnsetType = UNSET
+    notes: list[Any] | UnsetType = UNSET
+    """What to do afterwards: `code`, `message`, `hint`."""
 
 
 class GraphBatchDeclarationOutput(msgspec.Struct, kw_only=True):

@@ -17,12 +17,13 @@ from omnigraph.language.schema import (
     UnsupportedChange,
     plan_migration,
 )
-from omnigraph.model.errors import BadRequest
+from omnigraph.model.errors import BadRequest, Json
 from omnigraph.model.identifiers import TableKey
 from omnigraph.model.late_dataclass import dataclass
 from omnigraph.storage import AcceptedSchema, GraphStorage
 from omnigraph.storage.manifest import TablePin
 from omnigraph.write.evolution.facts import BlockingBranch, TableFacts, blocking_branches, pinning_tags, table_facts
+from omnigraph.write.evolution.rows_without_vectors import RowsWithoutVectors, rows_without_vectors
 from omnigraph.write.evolution.table_evolutions import TableEvolution, table_evolutions
 
 
@@ -53,6 +54,8 @@ class SchemaPlan:
     """Tags whose commits show what is to be dropped for good."""
     kept: tuple[TableEvolution, ...] = field(default=(), repr=False)
     """What becomes of every table, also of those that stay as they are."""
+    without_vectors: tuple[RowsWithoutVectors, ...] = ()
+    """Rows that a new property with `@embed` leaves without a vector."""
 
     @property
     def evolutions(self) -> tuple[TableEvolution, ...]:
@@ -114,16 +117,27 @@ class SchemaPlan:
         >>> graph.plan_schema(graph.schema_source).to_json()["steps"]
         []
         """
-        return {
+        document = {
             **self.migration.to_json(),
             "tables": [table.to_json() for table in self.tables],
             "blocking_branches": [branch.to_json() for branch in self.blocking_branches],
             "pinning_tags": list(self.pinning_tags),
             "ignored_hints": [warning.message for warning in self.warnings],
         }
+        return document | ({"notes": self.notes} if self.notes else {})
+
+    @property
+    def notes(self) -> list[dict[str, Json]]:
+        """What to do afterwards, as documents with `code`, `message` and `hint`.
+
+        >>> embedded = graph.schema_source.replace("age: I32?", 'age: I32?  emb: Vector(4)? @embed("name")')
+        >>> [note["message"] for note in graph.plan_schema(embedded).notes]
+        ['2 rows of Person were there before emb and have no vector, because only writes embed']
+        """
+        return [each.to_json() for each in self.without_vectors]
 
     def render(self) -> str:
-        """One line for each step, and one for each table that is written.
+        """One line for each step, one for each table that is written, and one for each note.
 
         >>> print(graph.plan_schema(graph.schema_source).render())
         no schema changes
@@ -134,6 +148,7 @@ class SchemaPlan:
             lines.append(f"blocked by branches: {', '.join(branch.name for branch in self.blocking_branches)}")
         if self.pinning_tags:
             lines.append(f"blocked by tags: {', '.join(self.pinning_tags)}")
+        lines += [f"note: {each.sentence()}; {each.hint}" for each in self.without_vectors]
         return "\n".join(lines)
 
 
@@ -170,6 +185,7 @@ def plan_change(
         blocking_branches(storage, migration.steps),
         pinning_tags(storage, evolutions),
         every,
+        tuple(rows_without_vectors(every, rows)),
     )
 
 

@@ -50,7 +50,7 @@ class SchemaReceipt:
         ['supported', 'applied', 'step_count', 'graph_manifest_version']
         """
         plan = self.plan.to_json()
-        return {
+        document = {
             "supported": True,
             "applied": self.applied,
             "step_count": len(self.plan.steps),
@@ -60,3 +60,4 @@ class SchemaReceipt:
             "text_stored": self.text_stored,
             "tables": plan["tables"],
         }
+        return document | ({"notes": plan["notes"]} if "notes" in plan else {})
