@@ -94,11 +94,13 @@ def wrong_commands(mention: Mention) -> Iterator[str]:
 
 
 def wrong_options(mention: Mention) -> Iterator[str]:
-    named = _COMMAND.search(mention.text)
-    path = command_of(named[2], named[3] or None) if named else ""
-    if path is not None and not mention.text.startswith(_FOREIGN_SUBJECTS):
-        for option in sorted(set(_OPTION.findall(mention.text)) - OPTIONS[path]):
-            yield f"{mention.place}: `omnigraph {path}` has no option {option}: {mention.text[:80]}"
+    """The commands of a pipeline have options of their own."""
+    for text in re.split(r" \| (?=omnigraph )", mention.text):
+        named = _COMMAND.search(text)
+        path = command_of(named[2], named[3] or None) if named else ""
+        if path is not None and not text.startswith(_FOREIGN_SUBJECTS):
+            for option in sorted(set(_OPTION.findall(text)) - OPTIONS[path]):
+                yield f"{mention.place}: `omnigraph {path}` has no option {option}: {text[:80]}"
 
 
 @pytest.mark.parametrize("page", PAGES)
