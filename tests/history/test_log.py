@@ -242,3 +242,32 @@ def test_a_page_may_end_with_a_commit_of_a_deleted_branch(tmp_path: Path) -> Non
     while page := graph.log(full=True, limit=1, before=paged[-1] if paged else None):
         paged += [entry.commit_id for entry in page]
     assert paged == whole
+
+
+def test_the_log_of_a_type_goes_back_beyond_versions_that_were_removed(graph: Graph) -> None:
+    graph.create_branch("draft")
+    change(graph, 'insert Person { name: "Eve", age: 22 }', "draft")
+    for number in range(4):
+        change(graph, f'insert Person {{ name: "New{number}", age: 1 }}')
+    graph.optimize()
+    before = {full: log(graph, full=full, type_name="Person") for full in (False, True)}
+    on_draft = log(graph, "draft", type_name="Person")
+    assert len(before[False]) == 5
+    assert graph.cleanup(keep_versions=1, grace="0s", confirm=True).versions > 4
+    again = Graph.open(graph.uri)
+    assert {full: log(again, full=full, type_name="Person") for full in (False, True)} == before
+    assert log(again, "draft", type_name="Person") == on_draft
+
+
+def test_a_branch_that_is_deleted_after_a_cleanup_leaves_the_types_that_it_changed(
+    graph: Graph, caplog: pytest.LogCaptureFixture
+) -> None:
+    graph.create_branch("draft")
+    for number in range(4):
+        change(graph, f'insert Person {{ name: "New{number}", age: 1 }}', "draft")
+    merged(graph, "draft")
+    expected = log(graph, full=True, type_name="Person")
+    graph.cleanup(keep_versions=1, grace="0s", confirm=True)
+    graph.delete_branch("draft")
+    assert not caplog.records
+    assert log(Graph.open(graph.uri), full=True, type_name="Person") == expected

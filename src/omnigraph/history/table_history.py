@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from omnigraph.history.commits import manifest_at
-from omnigraph.model.errors import Corrupt
+from omnigraph.model.errors import Corrupt, HistoricalVersionReclaimed
 from omnigraph.model.identifiers import TableKey
 from omnigraph.storage import GraphStorage, lineage_versions
 from omnigraph.storage.manifest import GraphCommit, ManifestState, TablePin, TableVersion
@@ -32,6 +32,7 @@ class TableHistory:
         self._head = head
         self._commits: dict[int, GraphCommit] = {}
         self._origins: dict[int, tuple[str, str | None]] = {}
+        self._shown: dict[int, int] = {}
 
     @cached_property
     def pins(self) -> tuple[TablePin, ...]:
@@ -76,11 +77,15 @@ class TableHistory:
         return TablePin(self._key, location, row.table_version, row.table_branch, row.row_count, incarnation)
 
     def _origin(self, place: int) -> tuple[str, str | None]:
-        """What made a version: the operation, and the commit that it was made for."""
+        """What made a version: the operation, and the commit that it was made for. A version that was removed does not
+        tell; which commit showed it is known all the same."""
         if place not in self._origins:
             pin = self.pins[place]
-            (origin,) = lineage_versions(self._storage, pin.location, pin.lineage, pin.version, pin.version)
-            self._origins[place] = origin.operation, origin.commit_id
+            try:
+                (origin,) = lineage_versions(self._storage, pin.location, pin.lineage, pin.version, pin.version)
+                self._origins[place] = origin.operation, origin.commit_id
+            except HistoricalVersionReclaimed:
+                self._origins[place] = "", None
         return self._origins[place]
 
     def _named(self, place: int) -> GraphCommit | None:
@@ -93,11 +98,18 @@ class TableHistory:
         low, high = 0, len(line) - 1
         while low < high:
             middle = (low + high) // 2
-            if _version_in(manifest_at(self._storage, line[middle]).state, self._key) >= wanted:
+            if self._version_shown(middle) >= wanted:
                 high = middle
             else:
                 low = middle + 1
         return line[low]
+
+    def _version_shown(self, number: int) -> int:
+        """The version that a commit of the line shows: looked up once, for a log asks about every version."""
+        if number not in self._shown:
+            state = manifest_at(self._storage, self._first_parents[number]).state
+            self._shown[number] = _version_in(state, self._key)
+        return self._shown[number]
 
     @cached_property
     def _first_parents(self) -> tuple[GraphCommit, ...]:

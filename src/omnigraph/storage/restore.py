@@ -6,7 +6,7 @@ the lease of the branch and has looked at every version that it covers.
 
 from __future__ import annotations
 
-from omnigraph.model.errors import Corrupt, ReadSetChanged
+from omnigraph.model.errors import Corrupt, HistoricalVersionReclaimed, ReadSetChanged
 from omnigraph.model.late_dataclass import dataclass
 from omnigraph.storage import layout
 from omnigraph.storage.graph_storage import GraphStorage
@@ -75,12 +75,19 @@ def remove_torn_version(storage: GraphStorage, location: str, lineage: str | Non
 def lineage_versions(
     storage: GraphStorage, location: str, lineage: str | None, first: int, last: int
 ) -> tuple[LineageVersion, ...]:
-    """The versions from `first` to `last`, both included; none when `first` is greater."""
+    """The versions from `first` to `last`, both included; none when `first` is greater. Raises
+    HistoricalVersionReclaimed when the last one was removed."""
     if first > last:
         return ()
     path = layout.branch_tree(location, lineage)
-    with translated(storage.root.join(path)):
+    uri = storage.root.join(path)
+    try:
         handle = storage.handles.open_for_change(path, last)
+    except (OSError, ValueError, RuntimeError) as error:
+        if classify(error) is Fault.MISSING:
+            raise HistoricalVersionReclaimed(uri, last) from error
+        raise translate(error, uri) from error
+    with translated(uri):
         return tuple(_origin(handle, version) for version in range(first, last + 1))
 
 
