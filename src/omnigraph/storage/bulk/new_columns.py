@@ -11,6 +11,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from omnigraph.model.late_dataclass import dataclass
@@ -25,9 +26,8 @@ from omnigraph.storage.lance import (
     numbered_paths,
     renumbered_schema,
     translated,
-    updated_at,
 )
-from omnigraph.storage.tables import StagedEffect, Table, scan_fragments, staged_effect
+from omnigraph.storage.tables import StagedEffect, Table, scan_fragments, staged_effect, written_row_versions
 
 BATCH_ROWS = 65_536
 _OURS = "__new_"
@@ -132,7 +132,8 @@ def _extended(table: Table, number: int, fresh: dict[str, Any]) -> str:
     """A fragment as the table knows it, with one file more."""
     own = table.handle.get_fragment(number).metadata.to_json()
     own["files"].append(fresh)
-    own["last_updated_at_version_meta"] = {"inline": updated_at(int(own["physical_rows"]), table.version + 1)}
+    written = np.full(int(own["physical_rows"]), table.version + 1)
+    own["last_updated_at_version_meta"] = {"inline": list(written_row_versions(written))}
     return json.dumps(own)
 
 

@@ -1,4 +1,4 @@
-"""Compaction: many small fragments become few, as one staged effect."""
+"""Compaction: many small fragments become few, and what is listed of versions that are gone becomes short."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from omnigraph.storage.compaction.fragment_rewrites import stage_compaction as stage_compaction
     from omnigraph.storage.compaction.fragment_rewrites import still_compacts as still_compacts
     from omnigraph.storage.compaction.fragment_rewrites import whole_target as whole_target
+    from omnigraph.storage.compaction.old_row_versions import stage_old_row_versions as stage_old_row_versions
 else:
     __getattr__, __dir__ = late_names(
         __name__,
@@ -29,5 +30,6 @@ else:
                 "still_compacts",
                 "whole_target",
             ),
+            "old_row_versions": ("stage_old_row_versions",),
         },
     )

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from omnigraph.storage.lance.errors import without_panics as without_panics
     from omnigraph.storage.lance.field_numbers import numbered_paths as numbered_paths
     from omnigraph.storage.lance.field_numbers import renumbered_schema as renumbered_schema
-    from omnigraph.storage.lance.field_numbers import updated_at as updated_at
+    from omnigraph.storage.lance.messages import member as member
+    from omnigraph.storage.lance.messages import whole_number as whole_number
     from omnigraph.storage.lance.session import Compaction as Compaction
     from omnigraph.storage.lance.session import Dataset as Dataset
     from omnigraph.storage.lance.session import FragmentMetadata as FragmentMetadata
@@ -60,7 +61,10 @@ else:
             "field_numbers": (
                 "numbered_paths",
                 "renumbered_schema",
-                "updated_at",
+            ),
+            "messages": (
+                "member",
+                "whole_number",
             ),
             "session": (
                 "Compaction",

@@ -13,12 +13,12 @@ from typing import Any
 
 import pyarrow as pa
 
+from omnigraph.storage.lance.messages import pieces, whole_number
 from omnigraph.storage.lance.session import Dataset, LanceSchema
 
 _ID, _PARENT = 3, 4
 """The numbers of a field and of the one above it, in Lance's message for a field."""
 _ROOT = -1
-_U64 = (1 << 64) - 1
 
 
 def renumbered_schema(dataset: Dataset, target: pa.Schema, sources: Mapping[str, str]) -> Any:
@@ -61,56 +61,5 @@ def numbered_paths(fields: Sequence[Any], above: str = "") -> Iterator[tuple[str
 
 
 def _with_numbers(message: bytes, number: int, parent: int) -> bytes:
-    kept = b"".join(piece for tag, piece in _pieces(message) if tag not in (_ID, _PARENT))
-    return kept + _whole_number(_ID, number) + _whole_number(_PARENT, parent)
-
-
-def _whole_number(tag: int, value: int) -> bytes:
-    return _encoded(tag << 3) + _encoded(value & _U64)
-
-
-def _pieces(message: bytes) -> Iterator[tuple[int, bytes]]:
-    """The members of a protobuf message, each with its tag, as they are written."""
-    place = 0
-    while place < len(message):
-        start = place
-        key, place = _decoded(message, place)
-        match key & 7:
-            case 0:
-                _, place = _decoded(message, place)
-            case 1:
-                place += 8
-            case 2:
-                length, place = _decoded(message, place)
-                place += length
-            case _:
-                place += 4
-        yield key >> 3, message[start:place]
-
-
-def _decoded(message: bytes, place: int) -> tuple[int, int]:
-    value = shift = 0
-    while True:
-        byte = message[place]
-        value, place, shift = value | (byte & 0x7F) << shift, place + 1, shift + 7
-        if byte < 0x80:
-            return value, place
-
-
-def _encoded(value: int) -> bytes:
-    out = bytearray()
-    while value >= 0x80:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
-
-
-def updated_at(rows: int, version: int) -> list[int]:
-    """What a fragment says when all of its rows were last updated at one version."""
-    span = _member(1, _member(1, _whole_number(2, rows)))
-    return list(_member(1, span + _whole_number(2, version)))
-
-
-def _member(tag: int, message: bytes) -> bytes:
-    return _encoded(tag << 3 | 2) + _encoded(len(message)) + message
+    kept = b"".join(piece for tag, piece in pieces(message) if tag not in (_ID, _PARENT))
+    return kept + whole_number(_ID, number) + whole_number(_PARENT, parent)

@@ -41,6 +41,10 @@ if TYPE_CHECKING:
     from omnigraph.storage.tables.row_changes import shared_version as shared_version
     from omnigraph.storage.tables.row_changes import take_at as take_at
     from omnigraph.storage.tables.row_changes import take_with_row_ids as take_with_row_ids
+    from omnigraph.storage.tables.row_versions import read_row_versions as read_row_versions
+    from omnigraph.storage.tables.row_versions import run_count as run_count
+    from omnigraph.storage.tables.row_versions import told_apart_from as told_apart_from
+    from omnigraph.storage.tables.row_versions import written_row_versions as written_row_versions
     from omnigraph.storage.tables.scan_partitions import GROUP_ROWS as GROUP_ROWS
     from omnigraph.storage.tables.scan_partitions import scan_group as scan_group
     from omnigraph.storage.tables.scan_partitions import scan_groups as scan_groups
@@ -113,6 +117,12 @@ else:
                 "shared_version",
                 "take_at",
                 "take_with_row_ids",
+            ),
+            "row_versions": (
+                "read_row_versions",
+                "run_count",
+                "told_apart_from",
+                "written_row_versions",
             ),
             "scan_partitions": (
                 "GROUP_ROWS",

@@ -80,6 +80,13 @@ def message_fields(message: bytes) -> Iterator[tuple[int, bytes | int]]:
         raise NotAManifest(f"it ends at byte {end}, a field at {place}")
 
 
+def message_in(value: bytes | int) -> bytes:
+    """A field that must be a message itself."""
+    if isinstance(value, int):
+        raise NotAManifest("a number where a message is expected")
+    return value
+
+
 def _varint(data: bytes, place: int) -> tuple[int, int]:
     value = data[place]
     place += 1

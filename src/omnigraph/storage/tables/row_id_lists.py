@@ -18,6 +18,7 @@ from omnigraph.storage.tables.fragment_messages import (
     fragment_messages,
     fragment_number,
     message_fields,
+    message_in,
 )
 from omnigraph.storage.tables.table import Table
 
@@ -67,9 +68,9 @@ def _offsets(fragment: bytes, row_ids: Numbers) -> tuple[Numbers, npt.NDArray[np
 def _segments(fragment: bytes) -> Iterator[tuple[int, bytes]]:
     for tag, ids in message_fields(fragment):
         if tag == _INLINE_IDS:
-            for inner, segment in message_fields(_bytes(ids)):
+            for inner, segment in message_fields(message_in(ids)):
                 if inner == _SEGMENT:
-                    yield from ((kind, _bytes(body)) for kind, body in message_fields(_bytes(segment)))
+                    yield from ((kind, message_in(body)) for kind, body in message_fields(message_in(segment)))
 
 
 def _in_segment(segment: tuple[int, bytes], row_ids: Numbers) -> tuple[Numbers, npt.NDArray[np.bool_], int]:
@@ -84,16 +85,22 @@ def _in_segment(segment: tuple[int, bytes], row_ids: Numbers) -> tuple[Numbers, 
     if kind == _RANGE:
         return places, inside, end - start
     if kind == _WITH_HOLES:
-        holes = np.sort(_values(_bytes(members.get(_REST, b""))))
+        holes = np.sort(_values(message_in(members.get(_REST, b""))))
         at = np.searchsorted(holes, row_ids)
         is_hole = np.isin(row_ids, holes)
         return places - np.where(inside, at, 0).astype(np.uint64), inside & ~is_hole, end - start - len(holes)
     if kind == _WITH_BITMAP:
-        bits = np.unpackbits(np.frombuffer(_bytes(members[_REST]), np.uint8), bitorder="little")[: end - start]
+        bits = np.unpackbits(np.frombuffer(message_in(members[_REST]), np.uint8), bitorder="little")[: end - start]
         rank = np.cumsum(bits, dtype=np.uint64)
         there = inside & (bits[places.astype(np.int64)] == 1)
         return np.where(there, rank[places.astype(np.int64)] - np.uint64(1), np.uint64(0)), there, int(bits.sum())
     raise NotAManifest(f"a list of row ids of kind {kind >> 3}")
+
+
+def segment_length(segment: bytes) -> int:
+    """How many rows a segment lists."""
+    [(kind, body)] = message_fields(segment)
+    return _in_segment((kind, message_in(body)), np.empty(0, np.uint64))[2]
 
 
 def _among(values: Numbers, row_ids: Numbers) -> tuple[Numbers, npt.NDArray[np.bool_], int]:
@@ -108,13 +115,7 @@ def _among(values: Numbers, row_ids: Numbers) -> tuple[Numbers, npt.NDArray[np.b
 def _values(encoded: bytes) -> Numbers:
     """An array of ids: a base and offsets of two or four bytes, or whole numbers."""
     for tag, body in message_fields(encoded):
-        members = dict(message_fields(_bytes(body)))
-        values = np.frombuffer(_bytes(members.get(_VALUES, b"")), _WIDTHS[tag]).astype(np.uint64)
+        members = dict(message_fields(message_in(body)))
+        values = np.frombuffer(message_in(members.get(_VALUES, b"")), _WIDTHS[tag]).astype(np.uint64)
         return values + np.uint64(int(members.get(_BASE, 0)))
     return np.empty(0, np.uint64)
-
-
-def _bytes(value: bytes | int) -> bytes:
-    if isinstance(value, int):
-        raise NotAManifest("a number where a message is expected")
-    return value

@@ -29,6 +29,7 @@ from omnigraph.storage.tables import fragment_states
 from omnigraph.write.commit import owns
 from omnigraph.write.upkeep.cleanup_versions import cleanup
 from omnigraph.write.upkeep.indexing import ensure_indices
+from omnigraph.write.upkeep.old_row_versions import put_old_row_versions_together
 from omnigraph.write.upkeep.optimize_tables import compact_gently
 from omnigraph.write.upkeep.retention import RetentionPolicy
 
@@ -206,7 +207,8 @@ def _look(run: _Run) -> tuple[int, int]:
     if loaded.version != run.seen:
         commits = sum(_tend(run, loaded))
         run.seen = run.storage.manifest.load(run.plan.branch).version if commits else loaded.version
-    return commits, _clean(run)
+    removed = _clean(run)
+    return commits + (_shorten(run) if removed else 0), removed
 
 
 def _tend(run: _Run, loaded: LoadedManifest) -> Iterator[int]:
@@ -262,3 +264,9 @@ def _clean(run: _Run) -> int:
     run.status = replace(run.status, state="working")
     run.cleaned_at = time.monotonic()
     return cleanup(run.storage, run.plan.retention, confirm=True).versions
+
+
+def _shorten(run: _Run) -> int:
+    """What version files list of the versions that were just removed."""
+    commit, _ = put_old_row_versions_together(run.storage, run.schema, run.plan.branch, actor_id=run.plan.actor_id)
+    return int(commit is not None)

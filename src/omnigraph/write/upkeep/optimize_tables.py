@@ -2,16 +2,16 @@
 
 Every small write leaves a fragment behind, and every read and write of a table pays for each of them. Compaction is
 one commit of kind `optimize` for all tables, the refresh of the indexes one of kind `ensure_indices` after it: a table
-moves by one version per commit. Both are looked through by `if_commit`. Then `__manifest` is compacted in place. A
-table that another program has moved on is left alone until it is repaired.
+moves by one version per commit. Where old versions were removed, a third one, of kind `optimize` too, shortens what the
+version files list of them. All are looked through by `if_commit`. Then `__manifest` is compacted in place. A table that
+another program has moved on is left alone until it is repaired.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import field
+from collections.abc import Callable, Sequence
 
-from omnigraph.model.errors import Conflict, TypeNotFound
+from omnigraph.model.errors import Conflict
 from omnigraph.model.identifiers import MAIN, TableKey
 from omnigraph.model.late_dataclass import dataclass
 from omnigraph.storage import AcceptedSchema, GraphStorage
@@ -27,11 +27,11 @@ from omnigraph.storage.compaction import (
 )
 from omnigraph.storage.manifest import GraphCommit, TablePin
 from omnigraph.storage.tables import StagedEffect
-from omnigraph.write.changes import ChangeSet, StagedWork
-from omnigraph.write.commit import Prepared, WriteBase, owns, window
-from omnigraph.write.upkeep.attempts import UpkeepArea, publish_upkeep
-from omnigraph.write.upkeep.drift import is_drift
-from omnigraph.write.upkeep.indexing import IndexReport, IndexStatus, ensure_indices, is_foreign
+from omnigraph.write.commit import window
+from omnigraph.write.upkeep.attempts import UpkeepArea
+from omnigraph.write.upkeep.indexing import IndexReport, IndexStatus, ensure_indices
+from omnigraph.write.upkeep.old_row_versions import put_old_row_versions_together
+from omnigraph.write.upkeep.table_pass import TablePass
 
 DRIFT = "drift_needs_repair"
 MANIFEST_TABLE = "__manifest"
@@ -67,7 +67,7 @@ class OptimizedTable:
 
 @dataclass(frozen=True, slots=True)
 class OptimizeReport:
-    """What `optimize` did. `commit` is None when there was nothing to compact.
+    """What `optimize` did. `commit` is its last one of kind `optimize`, and None when there was nothing to do.
 
     >>> report = graph.optimize()
     >>> report.commit, report.compacted, len(report.indexes.built) > 0
@@ -95,11 +95,13 @@ def optimize(
     """Compacts the tables that the branch owns, then extends and repairs their indexes, or builds all of them again."""
     only = None if tables is None else [TableKey.parse(key) for key in tables]
     compaction, commit, conflict = _compacted(storage, schema, branch, only, actor_id, gently=False)
+    later, moved = put_old_row_versions_together(storage, schema, branch, only, actor_id)
     indexes = ensure_indices(storage, schema, branch, tables=tables, actor_id=actor_id, rebuild=rebuild_indexes)
     manifest = compact_manifest(storage, branch)
     done = compaction.done if commit is not None else {}
-    shown = [_shown(key, compaction, done, indexes) for key in sorted(compaction.asked)]
-    return OptimizeReport(commit, tuple(done[key] for key in sorted(done)), indexes, conflict, (*shown, manifest))
+    shown = [_shown(key, compaction, done, moved, indexes) for key in sorted(compaction.tables.asked)]
+    compacted = tuple(done[key] for key in sorted(done))
+    return OptimizeReport(later or commit, compacted, indexes, conflict, (*shown, manifest))
 
 
 def compact_gently(
@@ -125,15 +127,7 @@ def _compacted(
 ) -> tuple[_Compaction, GraphCommit | None, str | None]:
     with UpkeepArea(storage) as area:
         compaction = _Compaction(area, only, gentle_target if gently else whole_target)
-        commit, conflict = publish_upkeep(
-            area,
-            schema,
-            branch=branch,
-            kind="optimize",
-            writer_kind="Optimize",
-            prepare=compaction.prepare,
-            actor_id=actor_id,
-        )
+        commit, conflict = compaction.tables.publish(schema, branch, actor_id)
     return compaction, commit, conflict
 
 
@@ -155,60 +149,42 @@ def compact_manifest(storage: GraphStorage, branch: str) -> OptimizedTable:
 
 
 def _shown(
-    key: TableKey, compaction: _Compaction, done: dict[TableKey, CompactedTable], indexes: IndexReport
+    key: TableKey,
+    compaction: _Compaction,
+    done: dict[TableKey, CompactedTable],
+    moved: frozenset[TableKey],
+    indexes: IndexReport,
 ) -> OptimizedTable:
     own = str(key)
     pending = tuple(status for status in indexes.pending if status.type == own)
-    if key in compaction.drifted:
-        published, head = compaction.drifted[key]
+    if key in compaction.tables.drifted:
+        published, head = compaction.tables.drifted[key]
         return OptimizedTable(
             own, skipped=DRIFT, published_version=published, head_version=head, pending_indexes=pending
         )
     counts = done.get(key, CompactedTable(own, 0, 0))
-    committed = key in done or any(built.type == own for built in indexes.built)
+    committed = key in done or key in moved or any(built.type == own for built in indexes.built)
     return OptimizedTable(own, counts.fragments_removed, counts.fragments_added, committed, pending_indexes=pending)
 
 
-@dataclass
 class _Compaction:
-    site: UpkeepArea
-    only: list[TableKey] | None
-    target: CompactionTarget
-    done: dict[TableKey, CompactedTable] = field(default_factory=dict)
-    asked: tuple[TableKey, ...] = ()
-    drifted: dict[TableKey, tuple[int, int]] = field(default_factory=dict)
-    """By table: the published version, and the newest one."""
-    _written: dict[TableKey, Compacted] = field(default_factory=dict)
+    """What becomes of each table; what was rewritten of one is kept while it still fits."""
 
-    def prepare(self, base: WriteBase) -> Prepared:
-        """Called again when another commit was first; what was rewritten of a table is kept while it still fits."""
-        self.done, pins = {}, base.pins()
-        for key in self.only or ():
-            if key not in pins:
-                raise TypeNotFound(key.type_name)
-        self.asked = tuple(key for key in pins if self.only is None or key in self.only)
-        own = [pins[key] for key in self.asked if owns(pins[key], base.branch)]
-        self.drifted = dict(self._drift(base, own))
-        works = []
-        for pin in own:
-            work = StagedWork(pin.table_key, self._stage)
-            if pin.table_key not in self.drifted and not is_foreign(self.site.storage, pins, base.schema.catalog, work):
-                works.append(work)
-        return Prepared(ChangeSet(works=tuple(works), guard=self.site.check))
-
-    def _drift(self, base: WriteBase, pins: Iterable[TablePin]) -> Iterable[tuple[TableKey, tuple[int, int]]]:
-        for pin in pins:
-            head = is_drift(self.site.storage, base.loaded, pin)
-            if head is not None:
-                yield pin.table_key, (pin.version, head)
+    def __init__(self, site: UpkeepArea, only: list[TableKey] | None, target: CompactionTarget) -> None:
+        self.tables = TablePass(site, only, self._stage)
+        self.done: dict[TableKey, CompactedTable] = {}
+        self._site = site
+        self._target = target
+        self._written: dict[TableKey, Compacted] = {}
 
     def _stage(self, pin: TablePin) -> StagedEffect | None:
-        table = self.site.storage.tables.open(pin)
+        self.done.pop(pin.table_key, None)
+        table = self._site.storage.tables.open(pin)
         written = self._written.get(pin.table_key)
         if written is None or not still_compacts(written, table):
-            if not is_worth_compacting(table, self.target):
+            if not is_worth_compacting(table, self._target):
                 return None
-            written = self._written[pin.table_key] = compact(table, self.site.area.files, self.target)
+            written = self._written[pin.table_key] = compact(table, self._site.area.files, self._target)
         counts = CompactedTable(str(pin.table_key), written.fragments_removed, written.fragments_added)
         self.done[pin.table_key] = counts
-        return self.site.staged(stage_compaction(self.site.area, table, written))
+        return self._site.staged(stage_compaction(self._site.area, table, written))
