@@ -1,7 +1,8 @@
 """An aged graph: thousands of one-row commits, three in ten of them deletions, before and after optimize and cleanup.
 
 Beside it the same rows in a graph that was loaded at once: what upkeep should bring the aged one back to. Every time is
-the middle of several, in a process that has just opened the graph. Run: python -m bench.aged [--quick]
+the middle of several, in a process that has just opened the graph. With `--optimize-every` it is compacted while it
+ages, and optimized once more after the cleanup. Run: python -m bench.aged [--quick] [--commits N] [--optimize-every N]
 """
 
 from __future__ import annotations
@@ -30,11 +31,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer commits")
     parser.add_argument("--commits", type=int)
+    parser.add_argument("--optimize-every", type=int, help="so many commits")
     given = parser.parse_args()
     commits = given.commits or (500 if given.quick else 5_000)
     with tempfile.TemporaryDirectory() as folder:
         aged = Path(folder) / "aged"
-        names = age(aged, commits)
+        names = age(aged, commits, given.optimize_every)
         shown = {"aged": measured(aged, names)}
         graph = Graph.open(str(aged))
         begun = time.perf_counter()
@@ -45,6 +47,9 @@ def main() -> None:
         report = graph.cleanup(keep_versions=10, grace=0, confirm=True)
         cleaned = time.perf_counter()
         shown["cleaned up"] = measured(aged, names)
+        if given.optimize_every:
+            graph.optimize()
+            shown["optimized again"] = measured(aged, names)
         graph.close()
         fresh = Path(folder) / "fresh"
         load(fresh, aged)
@@ -55,7 +60,7 @@ def main() -> None:
         show(shown)
 
 
-def age(path: Path, commits: int) -> list[str]:
+def age(path: Path, commits: int, optimize_every: int | None) -> list[str]:
     """The graph, and who is left."""
     graph = Graph.init(str(path), SCHEMA, durability="os")
     draw, names = random.Random(1), []
@@ -65,6 +70,8 @@ def age(path: Path, commits: int) -> list[str]:
         else:
             names.append(f"p{number}")
             graph.mutate(INSERT, n=names[-1], a=number % 90)
+        if optimize_every and number % optimize_every == 0:
+            graph.optimize()
     graph.close()
     return names
 
@@ -92,6 +99,8 @@ def measured(path: Path, names: list[str]) -> dict[str, float]:
     times["lookup"] = middle(lambda: graph.query(LOOK_UP, n=draw.choice(names)))
     numbers = iter(range(10**6))
     times["insert"] = middle(lambda: graph.mutate(INSERT, n=f"{path.name}-new-{next(numbers)}-{time.time_ns()}", a=1))
+    newest = max(path.glob("nodes/*/_versions/*.manifest"), key=lambda file: file.stat().st_mtime_ns)
+    times["version file, kB"] = newest.stat().st_size / 1e3
     times["MB on disk"] = sum(file.stat().st_size for file in path.rglob("*") if file.is_file()) / 1e6
     times["files"] = sum(file.is_file() for file in path.rglob("*"))
     for each in opened:
@@ -116,10 +125,10 @@ def middle(work: Callable[[], Any]) -> float:
 
 def show(shown: dict[str, dict[str, float]]) -> None:
     names = list(next(iter(shown.values())))
-    print(f"| {'':<16} | {' | '.join(f'{column:>10}' for column in shown)} |")
+    print(f"| {'':<16} | {' | '.join(f'{column:>15}' for column in shown)} |")
     print(f"|---|{'---:|' * len(shown)}")
     for name in names:
-        print(f"| {name:<16} | {' | '.join(f'{times[name]:>10.2f}' for times in shown.values())} |")
+        print(f"| {name:<16} | {' | '.join(f'{times[name]:>15.2f}' for times in shown.values())} |")
 
 
 if __name__ == "__main__":

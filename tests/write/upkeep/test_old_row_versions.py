@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import random
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,12 +17,15 @@ from omnigraph.graph import Graph
 from omnigraph.merge import MergeConflicts
 from omnigraph.model.errors import OmniGraphError
 from omnigraph.storage.compaction import old_row_versions
+from omnigraph.storage.failpoints import Point
 from omnigraph.storage.tables import read_row_versions, run_count
 from omnigraph.write.upkeep import background
 from omnigraph.write.upkeep.retention import RetentionPolicy
+from support.size import sized
 
 SCHEMA = "node Person { name: String @key  age: I32?  about: String? @index }"
 PUT = "query put($n: String, $a: I32, $t: String) { insert Person { name: $n, age: $a, about: $t } }"
+DYING = Path(__file__).parents[2] / "support" / "processes" / "dying_upkeep.py"
 DROP = "query drop($n: String) { delete Person where name = $n }"
 
 
@@ -104,6 +110,35 @@ def test_no_data_is_written_and_indexes_cover_what_they_did(tmp_path: Path) -> N
     assert graph.indexes() == indexes
 
 
+DEATHS = {
+    Point.MUTATION_STAGED: False,
+    Point.MUTATION_ARMED: False,
+    Point.MUTATION_BEFORE_PUBLISH: True,
+    Point.PUBLISH_AFTER: True,
+}
+
+
+@pytest.mark.parametrize(("point", "landed"), DEATHS.items(), ids=[point.name for point in DEATHS])
+def test_a_run_that_is_killed_is_whole_or_absent_and_the_next_one_does_it(
+    tmp_path: Path, point: Point, landed: bool
+) -> None:
+    graph = written_singly(str(tmp_path / "g"))
+    graph.optimize()
+    graph.cleanup(keep_versions=1, grace="0s", confirm=True)
+    uri, before = graph.uri, rows(graph)
+    environment = os.environ | {"OMNIGRAPH_FAILPOINTS": f"{point}=kill"}
+    assert subprocess.run([sys.executable, str(DYING), uri, "optimize"], env=environment, check=False).returncode == -9
+    again = Graph.open(uri, durability="os")
+    assert (listed_runs(again) <= 4) == landed
+    assert rows(again) == before
+    assert again.verify().ok
+    put(again, "later", 1)
+    with put_together(True):
+        again.optimize()
+    assert listed_runs(again) <= 6
+    assert rows(again) == before | {"later": (1, "about later 1")}
+
+
 def test_background_upkeep_that_removes_old_versions_does_it_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -138,7 +173,7 @@ def test_what_a_branch_compares_with_stays_told_apart(tmp_path: Path) -> None:
     assert rows(graph) == {f"p{n}": (300, "about p3 300") if n == 3 else (n, f"about p{n} {n}") for n in range(40)}
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(sized(2, 40)))
 def test_a_graph_whose_lists_are_short_answers_like_its_twin(tmp_path: Path, seed: int) -> None:
     """The same writes, branches, merges, compactions and cleanups in two graphs; one of them keeps every version."""
     twins = [Twin(tmp_path / name) for name in ("short", "long")]
