@@ -149,6 +149,32 @@ def test_a_write_that_raises_what_a_future_cannot_hold_is_answered() -> None:
     asyncio.run(run())
 
 
+class Panic(BaseException):
+    """As an engine in another language raises it: no Exception."""
+
+
+@pytest.mark.parametrize("raised", [Panic, SystemExit])
+@pytest.mark.parametrize("kind", ["read", "write"])
+def test_what_is_no_exception_is_a_failure_of_one_call_and_does_not_end_the_server(
+    kind: str, raised: type[BaseException]
+) -> None:
+    async def run() -> None:
+        work, admission = made()
+
+        def ends() -> None:
+            raise raised
+
+        slot = admission.take("ann", 1)
+        asked = work.begin(slot, LANE, ends) if kind == "write" else work.read(Asking(), "ann", ends, lambda: None)  # type: ignore[arg-type]
+        with pytest.raises(RuntimeError, match=raised.__name__) as told:
+            await asyncio.wait_for(asked, 30)
+        assert isinstance(told.value.__cause__, raised)
+        assert work.writing == 0
+        work.close()
+
+    asyncio.run(run())
+
+
 def many(admission: Admission, count: int) -> list[Slot]:
     return [admission.take("ann", 1) for _ in range(count)]
 
@@ -216,6 +242,26 @@ def test_a_write_whose_turn_does_not_come_is_refused_and_never_runs(monkeypatch:
         await asyncio.gather(*first)
         assert await work.finish(30) == 0
         assert ran == []
+        work.close()
+
+    asyncio.run(run())
+
+
+def test_a_write_whose_lane_is_free_waits_no_longer_for_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So many branches stand still that they have all threads."""
+    monkeypatch.setattr(work_module, "TURN_SECONDS", 0.05)
+
+    async def run() -> None:
+        admission, ran = Admission(100, MANY), list[str]()
+        work, go = Work(1, 2, 1, admission), threading.Event()
+        still = [work.begin(slot, LANE, go.wait) for slot in many(admission, 2)]
+        late = work.begin(admission.take("ann", 1), WriteLane("library", "drafts"), lambda: ran.append("late"))
+        with pytest.raises(LeaseTimeout, match="branch 'drafts'"):
+            await asyncio.wait_for(late, 30)
+        assert (work.writing, admission.running) == (2, 2)
+        go.set()
+        await asyncio.gather(*still)
+        assert (await work.finish(30), ran, work._brief._lines) == (0, [], {})
         work.close()
 
     asyncio.run(run())
@@ -298,6 +344,25 @@ def test_a_read_whose_client_leaves_while_it_waits_never_runs() -> None:
         go.set()
         await asyncio.gather(*busy)
         assert ran == []
+        work.close()
+
+    asyncio.run(run())
+
+
+def test_a_read_whose_client_leaves_while_it_waits_for_a_thread_never_runs() -> None:
+    async def run() -> None:
+        work, go, ran = Work(2, 1, 1, Admission(1, MANY), is_open=True), threading.Event(), list[str]()
+        busy = [asyncio.ensure_future(work.read(Asking(), "ann", go.wait, go.clear)) for _ in range(2)]  # type: ignore[arg-type]
+        await asyncio.sleep(0)
+        request = Asking()
+        late = asyncio.ensure_future(work.read(request, "bo", lambda: ran.append("late"), lambda: None))  # type: ignore[arg-type]
+        await asyncio.sleep(0)
+        request.leaves.set()
+        with pytest.raises(ClientGone):
+            await asyncio.wait_for(late, 30)
+        go.set()
+        await asyncio.gather(*busy)
+        assert (ran, work._reads._lines) == ([], {})
         work.close()
 
     asyncio.run(run())

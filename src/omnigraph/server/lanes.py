@@ -9,6 +9,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from omnigraph.model.errors import OmniGraphError
@@ -32,8 +33,10 @@ class Turn:
 
     lane: Hashable
     run: Callable[[], Any]
+    """An object of its own, by which the threads know this piece of work."""
     ended: Ended
-    is_waiting: bool = False
+    waits: bool = False
+    """It did not begin at once: others of its lane were first, or there was no thread free."""
 
 
 @dataclass(slots=True)
@@ -53,38 +56,48 @@ class Lanes:
     def begin(self, lane: Hashable, run: Callable[[], Any], ended: Ended) -> Turn:
         """Runs it when its turn in its lane has come; `ended` is called in this thread, once. Raises if it never runs,
         because there is no thread for it."""
-        turn, line = Turn(lane, run, ended), self._lines.get(lane) or _Line()
+        turn, line = Turn(lane, partial(run), ended), self._lines.get(lane) or _Line()
         if line.running < self._in_a_lane:
-            self._threads.run(turn.run, lambda outcome: self._end(turn, outcome))
+            turn.waits = not self._threads.run(turn.run, partial(self._end, turn))
             line.running += 1
             self._lines[lane] = line
         else:
-            turn.is_waiting = True
+            turn.waits = True
             line.waiting.append(turn)
         return turn
 
     def withdraw(self, turn: Turn) -> bool:
         """Ends the waiting of a turn that has not begun; it never will, and `ended` is not called. False if it has."""
-        if not turn.is_waiting:
+        line = self._lines.get(turn.lane)
+        if line is None:
             return False
-        turn.is_waiting = False
-        self._lines[turn.lane].waiting.remove(turn)
+        if turn in line.waiting:
+            line.waiting.remove(turn)
+            return True
+        if not self._threads.withdraw(turn.run):
+            return False
+        line.running -= 1
+        self._go_on(turn.lane, line)
         return True
 
     def _end(self, turn: Turn, outcome: Outcome) -> None:
         line = self._lines[turn.lane]
         line.running -= 1
         turn.ended(outcome)
-        if line.waiting and line.running < self._in_a_lane:  # what ended may have begun something else here
+        self._go_on(turn.lane, line)
+
+    def _go_on(self, lane: Hashable, line: _Line) -> None:
+        """A place is free: the next one takes it, unless what ended has begun something else here."""
+        if line.waiting and line.running < self._in_a_lane:
             self._begin_next(line)
         elif not line.running:
-            del self._lines[turn.lane]
+            del self._lines[lane]
 
     def _begin_next(self, line: _Line) -> None:
-        turn = _next(line)
+        turn = line.waiting.popleft()
         line.running += 1
         try:
-            self._threads.run(turn.run, lambda outcome: self._end(turn, outcome))
+            self._threads.run(turn.run, partial(self._end, turn))
         except OmniGraphError as error:  # no thread: it is told, and never runs
             asyncio.get_running_loop().call_soon(self._end, turn, Outcome(error=error))
 
@@ -93,10 +106,4 @@ class Lanes:
         self._threads.close()
         for line in self._lines.values():
             while line.waiting:
-                _next(line).ended(Outcome(error=asyncio.CancelledError()))
-
-
-def _next(line: _Line) -> Turn:
-    turn = line.waiting.popleft()
-    turn.is_waiting = False
-    return turn
+                line.waiting.popleft().ended(Outcome(error=asyncio.CancelledError()))

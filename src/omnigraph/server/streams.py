@@ -82,7 +82,11 @@ async def stream_lines(
 ) -> AsyncGenerator[bytes, None]:
     """The lines in chunks. The reservation of the transport is given back when the producer has ended."""
     pipe = Pipe(asyncio.get_running_loop(), idle_seconds)
-    producer = work.produce(lambda: _produce(lines, pipe))
+    try:
+        producer = work.produce(lambda: _produce(lines, pipe))
+    except RuntimeError as error:  # the system has no thread left
+        transport.release()
+        raise BrokenStream from error
     watcher = asyncio.ensure_future(_end_when_gone(request, pipe))
     try:
         while (item := await pipe.get()) is not None:
@@ -118,7 +122,7 @@ def _produce(lines: Iterator[bytes], pipe: Pipe) -> None:
         pipe.put(None)
     except Ended:
         pass
-    except Exception as error:  # noqa: BLE001 - told to the consumer, which logs it and breaks the body off
+    except BaseException as error:  # noqa: BLE001 - told to the consumer, which logs it and breaks the body off
         with suppress(Ended):
             pipe.put(error)
     finally:

@@ -42,16 +42,25 @@ class Threads:
         self._ready: deque[tuple[Callable[[], Any], Told]] = deque()
         self._is_closed = False
 
-    def run(self, call: Callable[[], Any], told: Told) -> None:
-        """Runs a call in a thread, as soon as one is free; `told` hears in this thread what it came to. Raises if it
-        never runs."""
+    def run(self, call: Callable[[], Any], told: Told) -> bool:
+        """Runs a call in a thread, as soon as one is free; `told` hears in this thread what it came to. Whether it has
+        begun. Raises if it never runs."""
         if self._is_closed:
             raise Unreachable("the server stops")
         if self._idle or len(self._all) < self._count:
             inbox = self._idle.pop() if self._idle else self._started()
             inbox.put((call, asyncio.get_running_loop(), lambda outcome: self._free(inbox, told, outcome)))
-        else:
-            self._ready.append((call, told))
+            return True
+        self._ready.append((call, told))
+        return False
+
+    def withdraw(self, call: Callable[[], Any]) -> bool:
+        """Ends the waiting of a call that has not begun: it never will, and nobody is told. False if it has."""
+        place = next((each for each in self._ready if each[0] is call), None)
+        if place is None:
+            return False
+        self._ready.remove(place)
+        return True
 
     def _started(self) -> _Inbox:
         inbox: _Inbox = SimpleQueue()

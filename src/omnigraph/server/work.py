@@ -91,7 +91,7 @@ class Work:
             self.admission.free(slot)
             raise
         self.writing += 1
-        if not is_long and turn.is_waiting:
+        if not is_long and turn.waits:
             timer = loop.call_later(TURN_SECONDS, self._give_up, turn, lane)
             answer.add_done_callback(lambda _: timer.cancel())
         return answer  # the request may be cancelled, and the answer with it; the write is not
@@ -149,10 +149,17 @@ def _settle(answer: asyncio.Future[Answer], outcome: Outcome) -> None:
         answer.set_result(outcome.value)
     elif isinstance(error, asyncio.CancelledError):  # the process ends
         answer.cancel()
-    elif isinstance(error, StopIteration):  # the one error that a future does not take
-        answer.set_exception(RuntimeError(f"the engine raised {error!r}"))
-    else:
+    elif isinstance(error, Exception) and not isinstance(error, StopIteration):
         answer.set_exception(error)
+    else:
+        answer.set_exception(_as_failure(error))
+
+
+def _as_failure(error: BaseException) -> RuntimeError:
+    """What a future does not take, and what would end the event loop and the whole server, as a failure of one call."""
+    failed = RuntimeError(f"the engine raised {error!r}")
+    failed.__cause__ = error
+    return failed
 
 
 def _was_looked_at(answer: asyncio.Future[Any]) -> None:
