@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from omnigraph.graph import Graph
+from omnigraph.storage import open_storage
 from server.served_library import ADD_AUTHOR, ALL_AUTHORS, TOKENS, G, author, library_server, open_server, write_library
 from support.servers.http_server import HttpServer, server_command, serving, start
 from support.size import sized
@@ -78,6 +79,22 @@ def test_a_query_ends_when_its_client_goes(opened: HttpServer) -> None:
     connection = raw_request(opened, "/query", body, "Content-Type: application/json\r\nX-Request-Id: walks\r\n")
     connection.close()
     opened.logged("request_id=walks", "status=499")
+
+
+def test_a_read_without_a_body_that_waits_ends_when_its_client_goes(tmp_path: Path) -> None:
+    with library_server(tmp_path) as server:
+        data = "\n".join(author(f"many-{number}", born=number) for number in range(2000))
+        assert server.send("POST", f"{G}/load", json={"data": data}).status == 200
+        head = f"Authorization: Bearer {TOKENS['ann']}\r\n"
+        with ExitStack() as stack:
+            for _ in range(6):
+                long = json.dumps({"query": LONG}).encode()
+                stack.enter_context(raw_request(server, "/query", long, head + "Content-Type: application/json\r\n"))
+            connection = server.raw()
+            connection.sendall(f"GET {G}/log HTTP/1.1\r\nHost: x\r\n{head}X-Request-Id: leaves\r\n\r\n".encode())
+            server.send("GET", "/metrics")  # they have all been read
+            connection.close()
+            server.logged("request_id=leaves", "status=499")
 
 
 def test_queries_of_one_actor_leave_threads_for_the_others(tmp_path: Path) -> None:
@@ -235,3 +252,22 @@ def test_a_server_that_is_told_to_stop_finishes_what_it_does(tmp_path: Path) -> 
         assert server.stop(signal.SIGTERM) == 0
         assert connection.recv(15) == b"HTTP/1.1 200 OK"
     assert len([1 for line in Graph.open(uri).export(types=["Author"]) if b"drain-" in line]) == 20000
+
+
+def test_a_stop_waits_once_for_all_that_runs_and_gives_no_answer_to_what_it_cuts_off(tmp_path: Path) -> None:
+    """Whether such a write happens is not known. A client whose connection is lost repeats it with its key."""
+    with open_server(tmp_path, "--drain-seconds", "2") as server:
+        body = json.dumps({"query": ADD_AUTHOR, "params": {"h": "cut-off"}}).encode()
+        headers = "Content-Type: application/json\r\n"
+        with open_storage(server.extra["cluster"].uri_of("library")).leases.hold("main"):
+            waits = raw_request(server, "/mutate", body, headers + "X-Request-Id: cut-off\r\n")
+            later = raw_request(server, "/mutate", body, headers + "Prefer: respond-async\r\n")
+            assert later.recv(12) == b"HTTP/1.1 202"
+            while b"omnigraph_writes_running 2" not in server.send("GET", "/metrics").body:
+                time.sleep(0.01)
+            begun = time.monotonic()
+            assert server.stop(signal.SIGTERM) == 1
+            assert time.monotonic() - begun < 3.9, "it waits two seconds, and not for each kind of work again"
+        assert waits.recv(100) == b""
+        assert "Traceback" not in server.log_text()
+        server.logged("request_id=cut-off", "status=503")

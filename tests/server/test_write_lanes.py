@@ -94,3 +94,14 @@ def test_every_write_that_waited_for_a_place_in_its_lane_is_answered(server: Htt
             connections = waiting(server, stack, MANY, "/mutate", JSON, "turn")
         assert [answered(connection) for connection in connections] == [200] * MANY
     assert running(server) == 0
+
+
+def test_a_deletion_that_waits_is_answered_at_once_to_a_caller_who_does_not(server: HttpServer) -> None:
+    assert server.send("POST", f"{G}/branches", json={"name": "old"}).status == 200
+    with standing_still(server, "old"):
+        answer = server.send("DELETE", f"{G}/branches/old", headers={"Prefer": "respond-async"}, timeout=20)
+        assert answer.status == 202
+    place = f"{G}/operations/{answer.json['operation_id']}"
+    while server.send("GET", place).json["state"] == "running":
+        time.sleep(0.01)
+    assert server.send("GET", place).json["status"] == 200

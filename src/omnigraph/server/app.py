@@ -75,6 +75,12 @@ class App:
             self.state.metrics.client_gone()
             visit.log(499, begun)
             return
+        except asyncio.CancelledError:
+            if not self.state.is_draining:
+                raise
+            await _break_off(scope, receive)
+            visit.log(503, begun)
+            return
         reply.headers.append((b"x-request-id", request_id.encode()))
         status = reply.status
         try:
@@ -89,6 +95,10 @@ class App:
             if error.__cause__ is not None:
                 failure("a stream broke off", error.__cause__, request_id=request_id)
             _abort(scope)
+        except asyncio.CancelledError:
+            if not self.state.is_draining:
+                raise
+            await _break_off(scope, receive)
         visit.log(status, begun, reply.commit_id if isinstance(reply, Reply) else None)
 
 
@@ -105,6 +115,15 @@ def _abort(scope: Scope) -> None:
     abort = scope.get("omnigraph.abort")
     if abort is not None:
         abort()
+
+
+async def _break_off(scope: Scope, receive: Receive) -> None:
+    """A stop that waits no longer sends no answer: whether a write happens is not known, and a client that lost its
+    connection knows what to do."""
+    if "omnigraph.abort" in scope:
+        _abort(scope)
+        while (await receive())["type"] != "http.disconnect":
+            pass
 
 
 def _request_id(request: Request) -> str:

@@ -68,9 +68,14 @@ class ServerState:
     """How many streams read a branch now, by graph and branch: it is not deleted meanwhile."""
     operations: Operations = field(default_factory=Operations)
     """Writes whose callers do not wait."""
-    is_draining: bool = False
+    stops_at: float | None = None
+    """When a stop waits for nothing any more, by the clock of the event loop; None while it serves."""
     traces: Traces | None = None
     """Where spans go, if a collector is named."""
+
+    @property
+    def is_draining(self) -> bool:
+        return self.stops_at is not None
 
     @property
     def admission(self) -> Admission:

@@ -29,6 +29,8 @@ from omnigraph.server.state import ServerState, new_state
 
 FAILED = 1
 BACKLOG = 2048
+CUT_OFF_SECONDS = 1.0
+"""How long requests may take to end when a stop waits for them no longer."""
 
 
 def run_server(launch: Launch, announce: Callable[[str], None] | None = None) -> int:
@@ -188,9 +190,10 @@ async def _serve(booted: Booted, config: uvicorn.Config, sock: socket.socket, st
     following = loop.create_task(booted.watcher.follow(booted.parent))
     await serving
     following.cancel()
-    await booted.watcher.stop(state.settings.drain_seconds)
-    await state.operations.finish(state.settings.drain_seconds)
-    unfinished = await state.work.finish(state.settings.drain_seconds)
+    await _cut_off(server)
+    await booted.watcher.stop(_left(state))
+    await state.operations.finish(_left(state))
+    unfinished = await state.work.finish(_left(state))
     if unfinished:
         event("stopped with writes that are not finished", level=logging.ERROR, writes=unfinished)
         logging.shutdown()
@@ -206,5 +209,19 @@ def _stop(server: uvicorn.Server, state: ServerState) -> None:
     event("stopping: no new connections, what runs is finished")
     if server.should_exit:
         server.force_exit = True
-    state.is_draining = True
+    if state.stops_at is None:
+        state.stops_at = asyncio.get_running_loop().time() + state.settings.drain_seconds
     server.should_exit = True
+
+
+def _left(state: ServerState) -> float:
+    """The seconds that a stop still waits: one time for everything that runs."""
+    if state.stops_at is None:
+        return state.settings.drain_seconds
+    return max(0.0, state.stops_at - asyncio.get_running_loop().time())
+
+
+async def _cut_off(server: uvicorn.Server) -> None:
+    """The requests that were cancelled have ended, and their connections too."""
+    if server.server_state.tasks:
+        await asyncio.wait(set(server.server_state.tasks), timeout=CUT_OFF_SECONDS)

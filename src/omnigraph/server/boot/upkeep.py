@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 from omnigraph.model.errors import OmniGraphError
@@ -52,6 +53,9 @@ class ServedUpkeep:
                 event("upkeep worked", uri=uri, commits=status.commits, seconds=round(status.work_seconds, 3))
 
     def stop(self, seconds: float) -> None:
-        """What has begun is finished, for at most so long each."""
+        """What has begun is finished, for at most so long together."""
+        until = time.monotonic() + seconds
         for _, upkeep in self._running.values():
-            upkeep.stop(seconds)
+            upkeep.stop(0)
+        for _, upkeep in self._running.values():
+            upkeep.stop(max(0.0, until - time.monotonic()))

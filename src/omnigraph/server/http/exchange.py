@@ -31,11 +31,13 @@ class Request:
         self._scope = scope
         self._receive = receive
         self._idle_seconds = idle_seconds
+        self.was_read = asyncio.Event()
         self.is_read = False
-        """The whole body has been read."""
+        """The whole body has been read, or there is none."""
         self.is_detached = False
         """The client has got an answer already: its leaving means nothing."""
-        self.was_read = asyncio.Event()
+        if not self._has_body:
+            self._note_read()
 
     @cached_property
     def headers(self) -> Headers:
@@ -45,6 +47,14 @@ class Request:
     def content_length(self) -> int | None:
         text = self.headers.get("content-length", "")
         return int(text) if text.isascii() and text.isdigit() else None
+
+    @property
+    def _has_body(self) -> bool:
+        return self.headers.get("content-length", "0") != "0" or "transfer-encoding" in self.headers
+
+    def _note_read(self) -> None:
+        self.is_read = True
+        self.was_read.set()
 
     async def chunk(self) -> bytes | None:
         """The next piece of the body; None at its end. Raises ClientGone, and 408 for a client that pauses too long."""
@@ -59,11 +69,11 @@ class Request:
             raise refusal from None
         if message["type"] == "http.disconnect":
             raise ClientGone
-        self.is_read = not message.get("more_body", False)
-        if self.is_read:
-            self.was_read.set()
+        is_last = not message.get("more_body", False)
+        if is_last:
+            self._note_read()
         body: bytes = message.get("body", b"")
-        return body if body or not self.is_read else None
+        return None if is_last and not body else body
 
     async def body(self, limit: int) -> bytes:
         """The whole body. Raises 413 as soon as it is known to be larger than the limit."""
