@@ -81,8 +81,8 @@ class ChangeFeed(Versions):
         """
         from omnigraph.history.feed import commit_changes
 
-        wanted = self._change_filter(kinds, types, ops, any_types=any_types)
         named = self._readable(commit).commit
+        wanted = self._change_filter(kinds, types, ops, any_types=any_types)
         return commit_changes(self._storage, named, wanted=wanted, page_token=page_token, limits=limits)
 
     def baseline(

@@ -231,8 +231,8 @@ class Versions(Handle):
         """
         from omnigraph.history.diff import diff_snapshots
 
+        ends = [self._snapshot_of(end) for end in (before, after)]  # asks the policy: hints are for readers
         wanted = self._change_filter(kinds, types, ops)
-        ends = [self._snapshot_of(end) for end in (before, after)]
         return diff_snapshots(self._storage, ends[0], ends[1], wanted)
 
     def entity_at(self, type_name: str, entity_id: str, at: str) -> PastEntity | None:

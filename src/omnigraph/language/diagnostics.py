@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import heapq
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal
 
@@ -10,6 +11,9 @@ from omnigraph.model.errors import BadRequest, Json
 from omnigraph.model.late_dataclass import dataclass
 
 Severity = Literal["error", "warning", "info"]
+
+COMPARED_MAX = 100
+"""So many names are compared with a misspelt one, letter by letter."""
 
 Stage = Literal["syntax", "parse", "catalog", "resolution", "type", "plan", "lint"]
 """Which step refuses. `syntax` and `parse` are one public kind; the others print their own prefix."""
@@ -214,9 +218,22 @@ def did_you_mean(name: str, known: Iterable[str], may_tell: Callable[[str], bool
 
     `may_tell` says whether the reader may learn a name; only names that are close are asked about.
     """
-    candidates = sorted(known)
-    close = difflib.get_close_matches(name, candidates, n=len(candidates) or 1, cutoff=0.6)
+    names = sorted(known)
+    close = difflib.get_close_matches(name, _worth_comparing(name, names), n=COMPARED_MAX, cutoff=0.6)
     if not close:
-        close = [candidate for candidate in reversed(candidates) if candidate.lower() == name.lower()]
+        close = [each for each in reversed(names) if each.lower() == name.lower()]
     told = next(filter(may_tell, close), None)
     return None if told is None else f"did you mean '{told}'?"
+
+
+def _worth_comparing(name: str, names: list[str]) -> list[str]:
+    """Of very many names those that share the most letters: to compare each in full may take half a minute."""
+    if len(names) <= COMPARED_MAX:
+        return names
+    matcher = difflib.SequenceMatcher(b=name)
+
+    def shared(candidate: str) -> float:
+        matcher.set_seq1(candidate)
+        return matcher.quick_ratio()
+
+    return sorted(heapq.nlargest(COMPARED_MAX, names, key=shared))

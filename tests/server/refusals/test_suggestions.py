@@ -91,6 +91,13 @@ def test_who_may_not_list_the_branches_learns_none_by_misspelling(
     assert b"drafts" not in answer.body
 
 
+@pytest.mark.parametrize("name", ["Author", "Autor", "Nothing"])
+@pytest.mark.parametrize("actor", ["bo", "iv", "zed"])
+def test_who_may_not_read_learns_no_type(tagged: HttpServer, name: str, actor: str) -> None:
+    answer = tagged.send("GET", f"{G}/diff?from=main&type={name}", token=f"t-{actor}")
+    assert (answer.status, b"Author" in answer.body) == (403, False)
+
+
 def test_a_caller_who_is_not_told_the_name_is_told_how_to_find_it(tagged: HttpServer) -> None:
     """`ann` may read a branch of that name, and `bo` write one; neither may list the branches."""
     mutation = {"query": ADD_AUTHOR, "params": {"h": "x"}, "branch": "draft"}
