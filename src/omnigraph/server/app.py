@@ -13,6 +13,7 @@ from omnigraph.server.call import Call
 from omnigraph.server.change_failures import allowed_failure
 from omnigraph.server.failures import Failure, failure_of
 from omnigraph.server.http import (
+    BodyBytes,
     BrokenStream,
     ClientGone,
     HttpRefusal,
@@ -54,6 +55,7 @@ class App:
     def __init__(self, state: ServerState) -> None:
         self.state = state
         self._router: Router[Operation] = Router(OPERATIONS)
+        self._body_bytes = BodyBytes(state.settings.body_bytes_max)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -63,8 +65,15 @@ class App:
             await self._http(scope, receive, send)
 
     async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive, self.state.settings.idle_seconds, self._body_bytes)
+        try:
+            await self._exchange(scope, receive, send, request)
+        finally:
+            if not request.is_detached:  # else what runs on has the body
+                request.release()
+
+    async def _exchange(self, scope: Scope, receive: Receive, send: Send, request: Request) -> None:
         begun = time.perf_counter()
-        request = Request(scope, receive, self.state.settings.idle_seconds)
         request_id = _request_id(request)
         traces = self.state.traces
         span = None if traces is None else traces.begin(request.method, request.headers)
@@ -167,7 +176,7 @@ class _Visit:
         listed = self._operation or next(iter(match.operations.values()))
         generation = state.generation
         if not listed.is_public and not state.is_open:
-            self._actor = state.tokens.authenticate(request.headers)
+            self._actor = request.actor = state.tokens.authenticate(request.headers)
         routed = self._routed(generation, listed, segments)
         if self._operation is None:
             raise _wrong_method(match)
@@ -196,6 +205,7 @@ class _Visit:
         if operation.task.done():
             return operation.task.result()
         self._request.is_detached = True
+        operation.task.add_done_callback(lambda _: self._request.release())
         place = f"/graphs/{graph_id}/operations/{operation.operation_id}"
         told = change_answers.OperationOutput(operation_id=operation.operation_id, state="running")
         reply = Reply.of(told, 202)

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from omnigraph.language import CompileError
 from omnigraph.model.errors import (
     BadRequest,
+    CommitNotDurable,
     Conflict,
     Denied,
     Gone,
@@ -21,6 +22,7 @@ from omnigraph.model.errors import (
     LimitExceeded,
     NotFound,
     OmniGraphError,
+    OutcomeUnknown,
 )
 from omnigraph.server.http import HttpRefusal, Overloaded, StillUnavailable
 
@@ -58,6 +60,8 @@ def failure_of(error: BaseException, request_id: str = "") -> Failure:
         return Failure(429, body, [("Retry-After", str(error.retry_after))])
     if isinstance(error, StillUnavailable):
         return Failure(503, _body(error, Shape(503, None)), [("Retry-After", "5")])
+    if isinstance(error, CommitNotDurable | OutcomeUnknown):
+        return _unconfirmed(error, request_id)
     shape = _line_limit(error) or shape_of(error)
     if shape is None or not isinstance(error, OmniGraphError):
         return _hidden(request_id)
@@ -87,6 +91,16 @@ def _refusal(error: HttpRefusal) -> Failure:
 
 def _hidden(request_id: str) -> Failure:
     return hidden_failure(f"internal error; the server's log has the reason under request id {request_id}")
+
+
+def _unconfirmed(error: CommitNotDurable | OutcomeUnknown, request_id: str) -> Failure:
+    """A write that may have happened: its caller must know that, and which commit to look for. The reason is for the
+    log alone."""
+    reason = f"the server's log has the reason under request id {request_id}"
+    told = replace(error, reason=reason)
+    body: Body = {"error": told.sentence(), "code": "internal", "error_code": told.code}
+    body["hint"] = "look for the commit before you write it again; a repeat with the same Idempotency-Key is safe"
+    return Failure(500, body | {"details": _facts(told)}, [], is_hidden=True)
 
 
 def hidden_failure(text: str) -> Failure:

@@ -12,6 +12,7 @@ BODY_MAX = MIB
 LOAD_BODY_MAX = 32 * MIB
 INFLIGHT_MAX = 16
 BYTES_MAX = 4 * 1024 * MIB
+BODY_BYTES_MAX = 256 * MIB
 DRAIN_SECONDS = 30.0
 
 
@@ -26,6 +27,8 @@ class Settings:
     """Writes of one actor that run at the same time."""
     bytes_max: int = BYTES_MAX
     """What the running writes of one actor may weigh together."""
+    body_bytes_max: int = BODY_BYTES_MAX
+    """What bodies that are in memory and not decided yet may take together; one actor's may take half of it."""
     read_threads: int = 8
     """Of which one actor takes six, where there are tokens."""
     write_threads: int = 32
@@ -75,5 +78,6 @@ def is_set(name: str, environ: Mapping[str, str] | None = None) -> bool:
 _INTEGERS = {
     "inflight_max": "OMNIGRAPH_PER_ACTOR_INFLIGHT_MAX",
     "bytes_max": "OMNIGRAPH_PER_ACTOR_BYTES_MAX",
+    "body_bytes_max": "OMNIGRAPH_BODY_BYTES_MAX",
     "load_body_max": "OMNIGRAPH_LOAD_BODY_MAX",
 }

@@ -16,7 +16,10 @@ from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import Any
 
-from omnigraph.model.errors import ResourceLimitExceeded, Unreachable
+from omnigraph.model.errors import Unreachable
+from omnigraph.server.http import Overloaded
+
+RETRY_SECONDS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +71,7 @@ class Threads:
         try:
             thread.start()
         except RuntimeError as error:
-            raise ResourceLimitExceeded("threads of the system", len(self._all), len(self._all) + 1) from error
+            raise Overloaded("the system has no thread left for the server", RETRY_SECONDS) from error
         self._all.append(inbox)
         return inbox
 

@@ -11,6 +11,8 @@ import pytest
 
 from omnigraph.client.failures import error_of
 from omnigraph.client.requests import Answer as Received
+from omnigraph.model.errors import CommitNotDurable, OmniGraphError, OutcomeUnknown
+from omnigraph.server.failures import failure_of
 from server.served_library import ADD_AUTHOR, ALL_AUTHORS, G, library_server
 from support.clusters.written_ledger import WrittenCluster
 from support.servers.http_server import Answer, HttpServer, server_command, serving, to_bytes
@@ -126,3 +128,22 @@ ALL_MAY_READ = """version: 1
 groups: {all: [ann]}
 rules: [{id: r, allow: {actors: {group: all}, actions: [read]}}]
 """
+
+
+@pytest.mark.parametrize(
+    "error",
+    [OutcomeUnknown(f"commit {ABSENT}", "/data/graph: broken"), CommitNotDurable(ABSENT, "/data/graph: broken")],
+    ids=lambda error: error.code,
+)
+def test_a_write_that_may_have_happened_says_so_and_names_its_commit(error: OmniGraphError) -> None:
+    told = failure_of(error, "request-7")
+    assert (told.status, told.body["code"], told.body["error_code"]) == (500, "internal", error.code)
+    assert told.is_hidden, "the log has the reason"
+    text = to_bytes(told.body).decode()
+    assert ABSENT in text
+    assert "request-7" in text
+    assert "/data" not in text
+    raised = error_of(Received(500, {}, to_bytes(told.body)))
+    assert type(raised) is type(error)
+    assert ABSENT in raised.sentence()
+    assert error.code in DOCUMENTED

@@ -14,10 +14,10 @@ from unittest.mock import Mock
 
 import pytest
 
-from omnigraph.model.errors import BadRequest, LeaseTimeout, ResourceLimitExceeded
+from omnigraph.model.errors import BadRequest, LeaseTimeout
 from omnigraph.server import work as work_module
 from omnigraph.server.admission import Admission, Slot
-from omnigraph.server.http import ClientGone
+from omnigraph.server.http import ClientGone, Overloaded
 from omnigraph.server.lanes import WriteLane
 from omnigraph.server.operations.spool import Spool
 from omnigraph.server.work import WRITES_OF_A_BRANCH, Work
@@ -402,7 +402,7 @@ def test_a_write_that_gets_no_thread_is_refused_and_never_runs(monkeypatch: pyte
         first = work.begin(admission.take("ann", 1), LANE, go.wait)
         with monkeypatch.context() as patched:
             patched.setattr(threading.Thread, "start", Mock(side_effect=RuntimeError("can't start new thread")))
-            with pytest.raises(ResourceLimitExceeded, match="threads"):
+            with pytest.raises(Overloaded, match="thread"):
                 work.begin(admission.take("ann", 1), LANE, lambda: ran.append("refused"))
         assert (work.writing, admission.running) == (1, 1)
         go.set()

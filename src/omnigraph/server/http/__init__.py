@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from omnigraph.server.http.body_bytes import BodyBytes as BodyBytes
 from omnigraph.server.http.exchange import ClientGone as ClientGone
 from omnigraph.server.http.exchange import Request as Request
 from omnigraph.server.http.exchange import params_of as params_of

@@ -11,6 +11,7 @@ import msgspec
 from starlette.datastructures import Headers
 
 from omnigraph.model.strict_json import DECODER
+from omnigraph.server.http.body_bytes import BodyBytes
 from omnigraph.server.http.refusals import HttpRefusal, bad_request, too_large, wrong_media
 from omnigraph.server.http.replies import Receive, Scope
 
@@ -24,13 +25,17 @@ class ClientGone(Exception):
 class Request:
     """What came in. Nothing of the body is read before a handler asks for it."""
 
-    def __init__(self, scope: Scope, receive: Receive, idle_seconds: float) -> None:
+    def __init__(self, scope: Scope, receive: Receive, idle_seconds: float, bytes_held: BodyBytes) -> None:
         self.method: str = scope["method"]
         self.raw_path: str = scope["raw_path"].decode("latin-1")
         self.query_string: str = scope["query_string"].decode("latin-1")
         self._scope = scope
         self._receive = receive
         self._idle_seconds = idle_seconds
+        self._bytes_held = bytes_held
+        self._held = 0
+        self.actor: str | None = None
+        """Who asks, once that is known: before the body is read."""
         self.was_read = asyncio.Event()
         self.is_read = False
         """The whole body has been read, or there is none."""
@@ -76,7 +81,8 @@ class Request:
         return None if is_last and not body else body
 
     async def body(self, limit: int) -> bytes:
-        """The whole body. Raises 413 as soon as it is known to be larger than the limit."""
+        """The whole body, which counts as held until `release`. Raises 413 as soon as it is known to be larger than the
+        limit, and 429 while other requests hold as much as they may together."""
         declared = self.content_length
         if declared is not None and declared > limit:
             raise too_large(f"the request body exceeds {limit} bytes")
@@ -85,8 +91,15 @@ class Request:
             size += len(part)
             if size > limit:
                 raise too_large(f"the request body exceeds {limit} bytes")
+            self._bytes_held.take(self.actor, len(part), self._held)
+            self._held += len(part)
             parts.append(part)
         return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def release(self) -> None:
+        """The request is answered: what it held of its body is not counted any more."""
+        self._bytes_held.give_back(self.actor, self._held)
+        self._held = 0
 
     async def gone(self) -> None:
         """Returns when the client has closed the connection. Only after the body was read."""
