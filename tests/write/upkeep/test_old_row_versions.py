@@ -178,8 +178,7 @@ def test_a_graph_whose_lists_are_short_answers_like_its_twin(tmp_path: Path, see
     """The same writes, branches, merges, compactions and cleanups in two graphs; one of them keeps every version."""
     twins = [Twin(tmp_path / name) for name in ("short", "long")]
     draw = random.Random(seed)
-    for _ in range(70):
-        step = drawn(draw)
+    for step in (*(drawn(draw) for _ in range(70)), *END):
         told = []
         for twin, always in zip(twins, (True, False), strict=True):
             with put_together(always):
@@ -187,6 +186,14 @@ def test_a_graph_whose_lists_are_short_answers_like_its_twin(tmp_path: Path, see
         assert told[0] == told[1], f"after {step}"
     short, long = (listed_runs(twin.graph) for twin in twins)
     assert short < long
+
+
+END = [
+    ("end", "a", "", 0),
+    ("end", "b", "", 0),
+    *((kind, "main", "", 0) for kind in ("optimize", "cleanup", "optimize")),
+]
+"""Nothing is left that the rows of main could be compared with."""
 
 
 def drawn(draw: random.Random) -> tuple[str, str, str, int]:
@@ -210,6 +217,7 @@ class Twin:
             "drop": lambda: graph.mutate(DROP, {"n": name}).affected_nodes,
             "merge": lambda: self._merge(branch, ("main", "a", "b")[number % 3]),
             "again": lambda: self._again(branch),
+            "end": lambda: self.graph.delete_branch(branch),
             "optimize": lambda: graph.optimize() and None,
             "cleanup": lambda: self.graph.cleanup(keep_versions=1 + number % 3, grace="0s", confirm=True) and None,
             "diff": lambda: self._changes(branch, ("main", "a", "b")[number % 3]),
@@ -221,7 +229,8 @@ class Twin:
             told = error.counted()
         except OmniGraphError as error:
             told = type(error).__name__
-        return told, rows(graph), self._changes("main", branch)
+        here = "main" if kind == "end" else branch
+        return told, rows(self.graph.branch(here)), self._changes("main", here)
 
     def _merge(self, source: str, into: str) -> object:
         return None if source == into else str(self.graph.merge(source, into=into).outcome)
