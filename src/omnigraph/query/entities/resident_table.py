@@ -346,7 +346,7 @@ class ResidentEntities:
 
     def _came_lately(self, slots: npt.NDArray[np.integer]) -> bool:
         """Whether all of them are in later segments, which have few rows: the first one need not be read."""
-        if not len(slots) or int(slots.min()) < self.segments[0].length:
+        if len(self.segments) == 1 or not len(slots) or int(slots.min()) < self.segments[0].length:
             return False
         return sum(segment.length for segment in self.segments[1:]) <= TAIL_ROWS_MAX
 

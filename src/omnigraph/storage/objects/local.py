@@ -29,6 +29,7 @@ class LocalObjects:
 
     def __init__(self, root: str, *, durable: bool = True) -> None:
         self._root = root
+        self._above = os.path.join(root, "")
         self._durable = durable
 
     def read(self, path: str) -> StoredObject | None:
@@ -158,7 +159,7 @@ class LocalObjects:
     # --- parts --------------------------------------------------------------------------------------------
 
     def _at(self, path: str) -> str:
-        return os.path.join(self._root, path)
+        return self._above + path
 
     @contextmanager
     def _complete_temp(self, path: str, data: bytes) -> Iterator[str]:
