@@ -35,6 +35,9 @@ class _TopologyKey:
     targets: TableIdentity
     numbering: tuple[int, int, int]
 
+    def __hash__(self) -> int:
+        return hash(self.edges)
+
 
 _Key: TypeAlias = TableIdentity | _TopologyKey
 _Group: TypeAlias = tuple[str | None, ...]

@@ -44,6 +44,10 @@ class TableIdentity:
     version: int
     transaction: str
 
+    def __hash__(self) -> int:
+        """By what tells them apart: a query looks things up by identity a dozen times."""
+        return hash(self.transaction)
+
     @property
     def content(self) -> tuple[str, str | None, int, str]:
         """What decides the rows; the same in every copy of a graph that has them."""
