@@ -42,7 +42,7 @@ def table_of(rows: list[Row], *, indexed: bool = False) -> Table:
     if indexed and rows:
         for name in SCHEMA.names:
             dataset.create_scalar_index(name, "BTREE")
-    return Table(PIN, SharedHandle(dataset), "memory://")
+    return Table(PIN, SharedHandle(dataset), "memory://", lambda: "genesis")
 
 
 # --- the model: SQL's logic in Python ---------------------------------------------------------------------

@@ -7,11 +7,13 @@ import os
 from pathlib import Path
 
 import lance
+import numpy as np
 import pyarrow as pa
 from lance import FragmentMetadata, LanceDataset, LanceOperation, Transaction
 from lance.schema import LanceSchema
 
-from omnigraph.storage.lance import numbered_paths, renumbered_schema, updated_at
+from omnigraph.storage.lance import numbered_paths, renumbered_schema
+from omnigraph.storage.tables import written_row_versions
 
 BLOB = pa.struct([pa.field("data", pa.large_binary()), pa.field("uri", pa.string())])
 
@@ -76,7 +78,9 @@ def test_a_file_of_new_columns_joins_a_fragment_and_its_rows_count_as_updated(tm
         fresh = written.to_json()["files"][-1] | {"fields": [number]}
         own = before.get_fragment(written.id).metadata.to_json()
         own["files"].append(fresh)
-        own["last_updated_at_version_meta"] = {"inline": updated_at(own["physical_rows"], before.version + 1)}
+        own["last_updated_at_version_meta"] = {
+            "inline": list(written_row_versions(np.full(own["physical_rows"], before.version + 1)))
+        }
         fragments.append(FragmentMetadata.from_json(json.dumps(own)))
     operation = LanceOperation.Merge(fragments, schema)
     LanceDataset.commit(before, Transaction(before.version, operation), max_retries=0)
