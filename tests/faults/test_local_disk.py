@@ -47,6 +47,17 @@ def test_a_schema_change_whose_copied_rows_were_not_written_whole_is_not_acknowl
     assert_none(copies)
 
 
+def test_a_power_cut_while_the_manifest_is_compacted_leaves_a_graph_that_opens(local_bench: LocalBench) -> None:
+    """No version of it names a file that is not on the disk yet."""
+    syncs = each(
+        local_bench,
+        OPERATIONS["optimize"],
+        LOCAL_WAYS["power-cut"],
+        lambda call: call.name == "fsync" and call.path.startswith("__manifest/data"),
+    )
+    assert_none(syncs)
+
+
 @pytest.mark.parametrize("way", ["torn", "error"])
 def test_an_index_whose_own_files_were_not_written_whole_is_no_damage_of_the_table(
     local_bench: LocalBench, way: str

@@ -38,6 +38,7 @@ from omnigraph.storage.lance import (
     Dataset,
     Fault,
     Handles,
+    LanceOperation,
     Stamp,
     VersionFiles,
     classify,
@@ -329,8 +330,10 @@ class ManifestStore:
             rewritten = [task.execute(handle) for task in _compaction_tasks(handle)]
             if self._root.is_local:
                 folder = self._root.join(self._path(base.branch))
-                for each in rewritten:
-                    require_whole_fragments(folder, each.new_fragments)
+                written = [fragment for each in rewritten for fragment in each.new_fragments]
+                require_whole_fragments(folder, written)
+                if self._is_synced:  # before a version names them: a power cut tears that version's own file alone
+                    sync_operation(folder, LanceOperation.Append(written))
             Compaction.commit(handle, rewritten)
         self._sync(base.handle, handle)
         reach(Point.MANIFEST_COMPACTED)
