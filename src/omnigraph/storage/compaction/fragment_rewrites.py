@@ -15,7 +15,7 @@ from omnigraph.model.late_dataclass import dataclass
 from omnigraph.storage.bulk import StagingArea, StagingFiles, data_paths, scratch_copy
 from omnigraph.storage.failpoints import Point, reach
 from omnigraph.storage.indexes import index_identities
-from omnigraph.storage.lance import Compaction, LanceOperation, Transaction, translated
+from omnigraph.storage.lance import Compaction, LanceOperation, Transaction, decoded, pieces, translated
 from omnigraph.storage.tables import FragmentState, StagedEffect, Table, fragment_states, staged_effect
 
 TINY_ROWS = 1_024
@@ -136,27 +136,9 @@ def _identity(state: FragmentState) -> Any:
 
 def _varint_field(message: bytes, wanted: int) -> int | None:
     """The last value of a whole-number field at the top of a protobuf message."""
-    place, found = 0, None
-    while place < len(message):
-        key, place = _varint(message, place)
-        match key & 7:
-            case 0:
-                value, place = _varint(message, place)
-                found = value if key >> 3 == wanted else found
-            case 1:
-                place += 8
-            case 2:
-                length, place = _varint(message, place)
-                place += length
-            case _:
-                place += 4
+    found = None
+    for tag, piece in pieces(message):
+        if tag == wanted:
+            key, place = decoded(piece, 0)
+            found = decoded(piece, place)[0] if key & 7 == 0 else found
     return found
-
-
-def _varint(message: bytes, place: int) -> tuple[int, int]:
-    value = shift = 0
-    while True:
-        byte = message[place]
-        value, place, shift = value | (byte & 0x7F) << shift, place + 1, shift + 7
-        if byte < 0x80:
-            return value, place

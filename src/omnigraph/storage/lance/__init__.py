@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from omnigraph.storage.lance.errors import without_panics as without_panics
     from omnigraph.storage.lance.field_numbers import numbered_paths as numbered_paths
     from omnigraph.storage.lance.field_numbers import renumbered_schema as renumbered_schema
+    from omnigraph.storage.lance.messages import decoded as decoded
     from omnigraph.storage.lance.messages import member as member
+    from omnigraph.storage.lance.messages import pieces as pieces
     from omnigraph.storage.lance.messages import whole_number as whole_number
     from omnigraph.storage.lance.session import Compaction as Compaction
     from omnigraph.storage.lance.session import Dataset as Dataset
@@ -63,7 +65,9 @@ else:
                 "renumbered_schema",
             ),
             "messages": (
+                "decoded",
                 "member",
+                "pieces",
                 "whole_number",
             ),
             "session": (

@@ -27,6 +27,7 @@ def pieces(message: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def decoded(message: bytes, place: int) -> tuple[int, int]:
+    """The number at a place, and where it ends."""
     value = shift = 0
     while True:
         byte = message[place]
