@@ -1,14 +1,17 @@
 """Two trees in turns, call by call: what a change costs, on a machine whose speed changes from minute to minute.
 
 Each tree runs in a process of its own, on a graph of its own. A turn is one call in each, one right after the other,
-and the order changes with every turn; so whatever the machine does meanwhile does it to both. Run, with a checkout of
-the tree before in a folder of its own: python -m bench.two_trees --before ../before
+and the order changes with every turn; so whatever the machine does meanwhile does it to both. `writes` are the calls
+of `bench.commit_latency`; `reads` the questions of `bench.traversal --sizes small`, as that tree asks them, and its
+first answer from a cold process. A turn of brief calls is as many of them as take some 20 ms. Run, with a checkout of
+the tree before in a folder of its own: python -m bench.two_trees --before ../before [--parts writes reads]
 """
 
 from __future__ import annotations
 
 import argparse
 import itertools
+import json
 import os
 import statistics
 import subprocess
@@ -20,37 +23,54 @@ from collections.abc import Callable
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent.parent
-CALLS = ("insert", "branch", "first_insert", "threads", "point")
-THREADS = 8
-EACH = 4
+PARTS = ("writes", "reads")
+ROUNDS = 5
+TURN_S = 0.02
+"""How long a turn of brief calls takes."""
+WARM_UP = 3
+"""Turns that do not count, at the beginning of each round."""
+LONG_S = 0.2
+"""Of calls that take longer there are fewer turns."""
+THREADS, EACH = 8, 4
+
+Calls = dict[str, Callable[[], object]]
+Pair = tuple[float, float]
+"""Seconds of one call, before and after."""
 
 
 def main() -> None:
     given = _arguments()
     if given.worker:
-        work(Path(given.worker), given.people)
+        work(Path(given.worker), given.part, given.people)
         return
+    print(f"{given.rounds} rounds; the ratio of a round, of after to before, is the median of its turns\n")
+    print("| call | before, median ms | after, median ms | ratio: median of the rounds | all rounds |")
+    print("|---|---|---|---|---|")
     with tempfile.TemporaryDirectory(prefix="omnigraph-bench-") as folder:
-        before, after = (
-            Worker(tree, Path(folder) / name, given.people)
-            for name, tree in (("before", Path(given.before).resolve()), ("after", HERE))
-        )
-        print(f"{given.people:,} people, {given.samples} turns of each; ratio of after to before, by turn\n")
-        print("| call | before, median ms | after, median ms | ratio, median | middle half of the ratios |")
-        print("|---|---|---|---|---|")
-        for call in CALLS:
-            samples = given.samples // (10 if call == "threads" else 1)  # each of them is many inserts
-            print(_row(call, turns(before, after, call, samples)), flush=True)
-        before.stop()
-        after.stop()
+        for part in given.parts:
+            before = Worker(Path(given.before).resolve(), part, Path(folder) / "before", given.people)
+            after = Worker(HERE, part, Path(folder) / "after", given.people)
+            chosen = [call for call in before.calls if call in after.calls and given.only in (None, call)]
+            found: dict[str, list[list[Pair]]] = {call: [] for call in chosen}
+            for _ in range(given.rounds):  # all calls in each round: a slow minute hits one round of each at most
+                for call in chosen:
+                    found[call].append(turns(before, after, call, given.samples))
+            for call, rounds in found.items():
+                print(_row(call, rounds), flush=True)
+            before.stop()
+            after.stop()
 
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--before", help="a checkout of the tree before the change")
-    parser.add_argument("--people", type=int, default=50_000)
-    parser.add_argument("--samples", type=int, default=300)
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
+    parser.add_argument("--only", help="one call of the part")
+    parser.add_argument("--people", type=int, default=50_000, help="in the graph that is written")
+    parser.add_argument("--samples", type=int, default=60, help="turns in a round")
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--worker", help=argparse.SUPPRESS)
+    parser.add_argument("--part", choices=PARTS, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if not given.before and not given.worker:
         parser.error("name the tree to compare with: --before FOLDER")
@@ -60,27 +80,30 @@ def _arguments() -> argparse.Namespace:
 class Worker:
     """A process that runs one tree and answers with how long a call took."""
 
-    def __init__(self, tree: Path, folder: Path, people: int) -> None:
-        path = os.pathsep.join([str(tree / "src"), str(tree)])
-        command = [sys.executable, str(Path(__file__).resolve()), "--worker", str(folder), "--people", str(people)]
+    def __init__(self, tree: Path, part: str, folder: Path, people: int) -> None:
+        folder.mkdir(exist_ok=True)
+        told = ["--worker", str(folder), "--part", part, "--people", str(people)]
         self._process = subprocess.Popen(
-            command,
+            [sys.executable, str(Path(__file__).resolve()), *told],
             cwd=tree,
-            env={**os.environ, "PYTHONPATH": path},
+            env=os.environ | {"PYTHONPATH": _path(tree), "OMNIGRAPH_CACHE_DIR": str(folder / "cache")},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
         )
-        assert self._process.stdout is not None
-        shown = self._process.stdout.readline().strip()
+        shown, self.calls = json.loads(self._line())
         assert shown.startswith(str(tree)), f"the worker runs {shown}, not {tree}"
 
-    def call(self, name: str) -> float:
+    def call(self, name: str, times: int) -> float:
+        """Seconds of one call, the mean of so many."""
         assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.write(f"{name}\n")
+        self._process.stdin.write(f"{name} {times}\n")
         self._process.stdin.flush()
-        return float(self._process.stdout.readline())
+        return float(self._line()) / times
+
+    def _line(self) -> str:
+        assert self._process.stdout is not None
+        return self._process.stdout.readline()
 
     def stop(self) -> None:
         assert self._process.stdin is not None
@@ -88,35 +111,55 @@ class Worker:
         self._process.wait()
 
 
-def turns(before: Worker, after: Worker, call: str, samples: int) -> list[tuple[float, float]]:
-    """Pairs of times, before and after; who goes first alternates. The first few warm up."""
+def _path(tree: Path) -> str:
+    return os.pathsep.join([str(tree / "src"), str(tree)])
+
+
+def turns(before: Worker, after: Worker, call: str, samples: int) -> list[Pair]:
+    """Pairs of times, before and after; who goes first alternates."""
+    both = (before, after)
+    once = max(worker.call(call, 1) for worker in both for _ in range(2))
+    times = max(1, int(TURN_S / once)) if not call.startswith("write: ") else 1
+    count = samples if once < LONG_S else max(4, samples // 10)
     pairs = []
-    for number in range(samples + 5):
-        workers = (before, after) if number % 2 else (after, before)
-        times = {worker: worker.call(call) for worker in workers}
-        pairs.append((times[before], times[after]))
-    return pairs[5:]
+    for number in range(WARM_UP + count if times > 1 else count):
+        taken = {worker: worker.call(call, times) for worker in (both if number % 2 else both[::-1])}
+        pairs.append((taken[before], taken[after]))
+    return pairs[len(pairs) - count :]
 
 
-def _row(call: str, pairs: list[tuple[float, float]]) -> str:
+def _row(call: str, rounds: list[list[Pair]]) -> str:
+    pairs = list(itertools.chain.from_iterable(rounds))
     before, after = (statistics.median(pair[side] for pair in pairs) * 1000 for side in (0, 1))
-    ratios = [pair[1] / pair[0] for pair in pairs]
-    low, middle, high = statistics.quantiles(ratios, n=4)
-    return f"| {call} | {before:.2f} | {after:.2f} | {middle:.3f} | {low:.2f} to {high:.2f} |"
+    ratios = sorted(statistics.median(pair[1] / pair[0] for pair in pairs) for pairs in rounds)
+    shown = ", ".join(f"{ratio:.2f}" for ratio in ratios)
+    return f"| {call} | {before:.3f} | {after:.3f} | {statistics.median(ratios):.3f} | {shown} |"
 
 
 # --- one tree ---------------------------------------------------------------------------------------------
 
 
-def work(folder: Path, people: int) -> None:
+def work(folder: Path, part: str, people: int) -> None:
     """Answers calls until the input ends. Imports whichever tree the path names."""
     import omnigraph
+
+    calls = writes(folder, people) if part == "writes" else reads(folder)
+    print(json.dumps([omnigraph.__file__, list(calls)]), flush=True)
+    for line in sys.stdin:
+        name, _, times = line.strip().rpartition(" ")
+        call = calls[name]
+        begun = time.perf_counter()
+        for _ in range(int(times)):
+            call()
+        print(time.perf_counter() - begun, flush=True)
+
+
+def writes(folder: Path, people: int) -> Calls:
     from bench.people import INSERT, make_graph
 
     graph = make_graph(str(folder / "graph.omni"), people)
     numbers = itertools.count()
     branches: list[str] = []
-    point = "query q($n: String) { match { $p: Person { name: $n } } return { $p.age } }"
 
     def insert(branch: str | None = None) -> None:
         graph.mutate(INSERT, n=f"new{next(numbers)}", a=30, branch=branch)
@@ -132,18 +175,31 @@ def work(folder: Path, people: int) -> None:
         for thread in threads:
             thread.join()
 
-    calls: dict[str, Callable[[], object]] = {
-        "insert": insert,
-        "branch": fork,
-        "first_insert": lambda: insert(branches.pop()),
-        "threads": together,
-        "point": lambda: [graph.query(point, n="p00000017") for _ in range(20)],
+    return {
+        "write: insert": insert,
+        "write: branch create": fork,
+        "write: first insert on it": lambda: insert(branches.pop()),
+        f"write: {THREADS * EACH} inserts by {THREADS} threads": together,
     }
-    print(omnigraph.__file__, flush=True)
-    for line in sys.stdin:
-        begun = time.perf_counter()
-        calls[line.strip()]()
-        print(time.perf_counter() - begun, flush=True)
+
+
+def reads(folder: Path) -> Calls:
+    from bench.peers.data import SIZES, bench_data
+    from bench.peers.omni import OmniGraph
+    from bench.peers.workloads import WORKLOADS
+
+    os.environ["OMNIGRAPH_BENCH_DIR"] = str(folder)
+    peer, data = OmniGraph(), bench_data(SIZES["small"])
+    peer.prepare(data)
+    asks = peer.open(data)
+    calls: Calls = {each.title: _in_turn(asks[each.name]) for each in WORKLOADS if each.name in asks}
+    command = [sys.executable, "-m", "bench.peers.omni", "small", "--cold"]
+    return calls | {"cold process to first answer": lambda: subprocess.run(command, check=True, capture_output=True)}
+
+
+def _in_turn(ask: Callable[[int], object]) -> Callable[[], object]:
+    numbers = itertools.count()
+    return lambda: ask(next(numbers))
 
 
 if __name__ == "__main__":
