@@ -86,7 +86,7 @@ class Worker:
         self._process = subprocess.Popen(
             [sys.executable, str(Path(__file__).resolve()), *told],
             cwd=tree,
-            env=os.environ | {"PYTHONPATH": _path(tree), "OMNIGRAPH_CACHE_DIR": str(folder / "cache")},
+            env=_environment() | {"PYTHONPATH": _path(tree), "OMNIGRAPH_CACHE_DIR": str(folder / "cache")},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -109,6 +109,11 @@ class Worker:
         assert self._process.stdin is not None
         self._process.stdin.close()
         self._process.wait()
+
+
+def _environment() -> dict[str, str]:
+    """With bytecode, as whoever installs a package has it: else a cold process is the time that Python compiles."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 
 def _path(tree: Path) -> str:
