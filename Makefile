@@ -3,6 +3,8 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 RUN := .venv/bin/python
 TESTS ?= tests
 WORKERS ?= 2
+# The tests start some hundreds of programs: compiled once, not by each of them, whatever this shell says.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo test test-quick fuzz soak soak-tests soak-queries soak-faults check format bench lock setup clean
 
