@@ -142,18 +142,35 @@ def test_waiting_processes_get_the_lease_in_the_order_in_which_they_came(tmp_pat
     for number in range(5):
         threads.append(threading.Thread(target=wait, args=(number,)))
         threads[-1].start()
-        probe = LeaseQueue(path)
-        while _waiting(path) <= number:  # until it has its ticket
+        while _tickets_drawn(path) <= number:
             os.sched_yield()
-        probe.leave()
     held.release()
     for thread in threads:
         thread.join()
     assert order == list(range(5))
 
 
-def _waiting(path: str) -> int:
-    return int.from_bytes(Path(f"{path}~queue").read_bytes()[:8] or b"\0", "little")
+def _tickets_drawn(path: str) -> int:
+    queue = Path(f"{path}~queue")
+    return int.from_bytes(queue.read_bytes()[:8], "little") if queue.exists() else 0
+
+
+def test_a_lease_that_nobody_waits_for_leaves_no_queue_behind(tmp_path: Path) -> None:
+    held = acquire_file(str(tmp_path / "lease"), "b", soon())
+    assert not held.is_wanted()
+    held.release()
+    assert not LeaseQueue(str(tmp_path / "lease")).has_waiters()
+    assert [file.name for file in tmp_path.iterdir()] == ["lease"]
+
+
+def test_a_queue_that_begins_while_the_lease_is_held_is_seen(tmp_path: Path) -> None:
+    held = acquire_file(str(tmp_path / "lease"), "b", soon())
+    assert not held.is_wanted()  # looked before there was a queue to look at
+    waiting = LeaseQueue(str(tmp_path / "lease"))
+    waiting.join()
+    assert held.is_wanted()
+    waiting.leave()
+    held.release()
 
 
 def test_a_stopped_process_that_is_first_does_not_stop_the_others(tmp_path: Path) -> None:
