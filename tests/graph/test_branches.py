@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -120,6 +122,20 @@ def test_tx_B11_the_active_branch_of_a_handle_is_refused(graph: Graph) -> None:
     feature = graph.create_branch("feature")
     with pytest.raises(Conflict, match="currently active branch"):
         feature.delete_branch("feature")
+
+
+def test_a_branch_that_is_busy_keeps_nobody_from_making_other_branches_and_tags(graph: Graph, uri: str) -> None:
+    graph.create_branch("busy")
+    with ThreadPoolExecutor(1) as pool:
+        with open_storage(uri).leases.hold("busy") as held:
+            deleting = pool.submit(Graph.open(uri).delete_branch, "busy")
+            while not held.is_wanted():
+                os.sched_yield()
+            graph.create_branch("other")
+            graph.tag("v1")
+            assert not deleting.done()
+        deleting.result()
+    assert graph.branches() == ["main", "other"]
 
 
 def test_tx_B12_deleting_a_missing_branch_is_not_found(graph: Graph) -> None:

@@ -50,6 +50,51 @@ def test_the_graph_lease_is_another_one_than_any_branch(leases: Leases) -> None:
         pytest.fail("two holders of the graph at once")
 
 
+def test_who_waits_for_a_branch_keeps_nobody_from_the_graph(leases: Leases) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        with leases.hold("b") as held:
+            waiting = pool.submit(_hold_once, leases, "b")
+            while not held.is_wanted():
+                os.sched_yield()
+            for _ in range(3):
+                with leases.hold("other", graph=True, wait_s=10):
+                    pass
+            assert not waiting.done()
+        waiting.result()
+
+
+def test_who_waits_for_the_graph_gives_its_branches_back_meanwhile(leases: Leases) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        with leases.hold(graph=True):
+            waiting = pool.submit(_hold_once, leases, "b")
+            while not _is_held(leases, "b"):
+                os.sched_yield()
+            with leases.hold("b", wait_s=30):
+                assert not waiting.done()
+        waiting.result()
+
+
+def test_a_graph_that_stays_held_is_given_up_at_the_deadline_with_every_lease(leases: Leases) -> None:
+    with leases.hold(graph=True):
+        with pytest.raises(LeaseTimeout, match="__graph__"), leases.hold("a", "b", graph=True, wait_s=1.5):
+            pytest.fail("two holders of the graph at once")
+        with leases.hold("a", "b", wait_s=10):
+            pass
+
+
+def _hold_once(leases: Leases, branch: str) -> None:
+    with leases.hold(branch, graph=True, wait_s=60) as held:
+        held.check()
+
+
+def _is_held(leases: Leases, branch: str) -> bool:
+    try:
+        with leases.hold(branch, wait_s=0):
+            return False
+    except LeaseTimeout:
+        return True
+
+
 def test_threads_that_need_the_same_leases_in_any_order_never_deadlock(leases: Leases) -> None:
     inside, most = 0, 0
     guard = threading.Lock()
@@ -57,7 +102,7 @@ def test_threads_that_need_the_same_leases_in_any_order_never_deadlock(leases: L
     def work(number: int) -> None:
         nonlocal inside, most
         names = ("a", "b") if number % 2 else ("b", "a")
-        with leases.hold(*names):
+        with leases.hold(*names, graph=number % 3 == 0):
             with guard:
                 inside += 1
                 most = max(most, inside)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from omnigraph.model.late_names import late_names
 
 if TYPE_CHECKING:
+    from omnigraph.storage.leases.lease import GRAPH_WAIT_S as GRAPH_WAIT_S
     from omnigraph.storage.leases.lease import WAIT_MAX_S as WAIT_MAX_S
     from omnigraph.storage.leases.lease import HeldLeases as HeldLeases
     from omnigraph.storage.leases.lease import Lease as Lease
@@ -16,6 +17,7 @@ else:
         __name__,
         {
             "lease": (
+                "GRAPH_WAIT_S",
                 "HeldLeases",
                 "Lease",
                 "Leases",

@@ -3,7 +3,9 @@
 Local graph: an OS file lock on `__leases/<branch>` (`lease_files`); the kernel frees it when the process dies.
 Object store: a conditional-put object with expiry and fence (`lease_objects`). A holder that was taken over finds out
 at the next check, and looks before every commit.
-Several leases are always taken in sorted order, `__graph__` first, so two operations cannot wait for each other.
+Several leases are taken in sorted order, that of the graph last. It is held by nobody who waits for a branch, and
+whoever waits long for it gives the branches back meanwhile: so two operations cannot wait for each other, and a branch
+that is busy for a minute holds up nobody who makes another branch or a tag.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Protocol
 
+from omnigraph.model.errors import LeaseTimeout
 from omnigraph.model.identifiers import GRAPH_LEASE
 from omnigraph.model.late_dataclass import dataclass
 from omnigraph.storage import layout
@@ -22,6 +25,8 @@ from omnigraph.storage.root import Root
 
 WAIT_MAX_S = 60.0
 """How long a writer waits for another one before it gives up with LeaseTimeout."""
+GRAPH_WAIT_S = 1.0
+"""How long branches are held while their holder waits for the lease of the graph."""
 
 
 class Lease(Protocol):
@@ -47,18 +52,32 @@ class Leases:
     @contextmanager
     def hold(self, *branches: str, graph: bool = False, wait_s: float = WAIT_MAX_S) -> Iterator[HeldLeases]:
         """Holds the leases of these branches, and of the whole graph if asked, for the block."""
-        names = ([GRAPH_LEASE] if graph else []) + sorted(set(branches))
+        names = sorted(set(branches))
         deadline = time.monotonic() + wait_s
         held: list[Lease] = []
         try:
-            for name in names:
-                held.append(self._acquire(name, deadline))  # noqa: PERF401 - on the list as soon as it is held
+            while True:
+                for name in names:
+                    held.append(self._acquire(name, deadline))  # noqa: PERF401 - on the list as soon as it is held
+                if not graph or self._add_graph(held, deadline):
+                    break
+                _give_back(held)
+                self._acquire(GRAPH_LEASE, deadline).release()  # waits for it in its queue, and holds nothing
             reach(Point.LEASE_ACQUIRED)
             yield HeldLeases(tuple(held))
         finally:  # no ExitStack: it would keep what an interrupt left here alive until the next collection of garbage
-            while held:
-                held[-1].release()
-                held.pop()
+            _give_back(held)
+
+    def _add_graph(self, held: list[Lease], deadline: float) -> bool:
+        """Takes the lease of the graph too. False when that takes longer than the others may be held for it."""
+        patience = time.monotonic() + GRAPH_WAIT_S if held else deadline
+        try:
+            held.append(self._acquire(GRAPH_LEASE, min(patience, deadline)))
+        except LeaseTimeout:
+            if patience >= deadline:
+                raise
+            return False
+        return True
 
     def take(self, path: str, *, wait_s: float = 0.0) -> Lease:
         """The lease of an object that is no branch, for example of a load's staging folder, and may be deleted."""
@@ -79,6 +98,12 @@ class Leases:
         from omnigraph.storage.leases.s3 import acquire_object
 
         return acquire_object(self._objects, layout.lease_name(name), name, deadline)
+
+
+def _give_back(held: list[Lease]) -> None:
+    while held:
+        held[-1].release()
+        held.pop()
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from omnigraph.model.identifiers import MAIN, TableKey
 from omnigraph.model.late_dataclass import dataclass
 from omnigraph.model.progress import Progress, ProgressListener
 from omnigraph.storage import MANIFEST, GraphStorage, Point, from_disk, layout, reach
-from omnigraph.storage.leases import HeldLeases
+from omnigraph.storage.leases import GRAPH_WAIT_S, HeldLeases
 from omnigraph.storage.manifest import LoadedManifest, TablePin
 from omnigraph.storage.reclaim import Condemned, Removal
 from omnigraph.write.commit import owns
@@ -101,12 +101,12 @@ class _Cleanup:
 
     def run(self) -> CleanupReport:
         self._now = self._storage.old_versions.now()
+        with self._everything_held() as held:
+            claims = self._look()
+            self._refuse(claims)
+            self._remove_forks(claims, held)
         with self._storage.leases.hold(graph=True) as lease:
-            with self._storage.leases.hold(*self._storage.manifest.branches()) as held:
-                claims = self._look()
-                self._refuse(claims)
-                self._remove_forks(claims, held)
-            self._finish_dead(claims, lease)
+            self._finish_dead(lease)
         work = self._work(claims)
         self._told.begin(len(work))
         for location, lineage in work:
@@ -118,6 +118,15 @@ class _Cleanup:
         return self._report(True, len(files), sum(files.values()))
 
     # --- what there is ------------------------------------------------------------------------------------
+
+    @contextmanager
+    def _everything_held(self) -> Iterator[HeldLeases]:
+        """The graph and every branch, with those that were made while the leases of the others were waited for."""
+        leases, branches = self._storage.leases, self._storage.manifest.branches
+        known = branches()
+        with leases.hold(*known, graph=True) as held:
+            with leases.hold(*set(branches()).difference(known), wait_s=GRAPH_WAIT_S) as new:
+                yield HeldLeases((*held.leases, *new.leases))
 
     def _look(self) -> GraphClaims:
         claims = claims_of(self._storage, moment=self._now - self._policy.grace_s, since=self._policy.since)
@@ -249,10 +258,14 @@ class _Cleanup:
         """Whether nothing that there is now needs any of these versions."""
         return _needed(self._look(), removal.path).isdisjoint(removal.versions)
 
-    def _finish_dead(self, claims: GraphClaims, lease: HeldLeases) -> None:
+    def _finish_dead(self, lease: HeldLeases) -> None:
         """What a cleanup that died had written down. If any of it is needed after all, it stays as it is: files that
         nobody names go when they are a week old."""
-        for condemned in self._storage.condemned.all():
+        left = self._storage.condemned.all()
+        if not left:
+            return
+        claims = self._look()
+        for condemned in left:
             removal = condemned.removal
             if _needed(claims, removal.path).isdisjoint(removal.versions):
                 self._storage.old_versions.remove(removal, lease.check)
