@@ -31,8 +31,8 @@ NAMES = "query names() { match { $p: Person } return { $p.name as name } }"
 
 
 class _Interrupt:
-    """Raises at the n-th place in a watched file where the interpreter would: after a call, at the start of a function,
-    at the end of a loop's turn."""
+    """Raises at the n-th place in a watched file where the interpreter would: after a call that returned, at the start
+    of a function, at the end of a loop's turn."""
 
     def __init__(self, n: int) -> None:
         self.left = n
@@ -44,8 +44,8 @@ class _Interrupt:
         frame.f_trace_opcodes = True
         if event == "opcode":
             before = self._last.get(id(frame), "RESUME")
-            self._last[id(frame)] = dis.opname[frame.f_code.co_code[frame.f_lasti]]
-            if before in ("CALL", "CALL_FUNCTION_EX", "RESUME", "JUMP_BACKWARD"):
+            now = self._last[id(frame)] = dis.opname[frame.f_code.co_code[frame.f_lasti]]
+            if now != "PUSH_EXC_INFO" and before in ("CALL", "CALL_FUNCTION_EX", "RESUME", "JUMP_BACKWARD"):
                 self.left -= 1
                 if self.left == 0:
                     raise KeyboardInterrupt

@@ -31,10 +31,9 @@ class LeaseQueue:
 
     def has_waiters(self) -> bool:
         """True when anybody else waits."""
-        try:
-            self._file = self._file or FileLock(self._path, os.O_RDWR)
-        except FileNotFoundError:
+        if self._file is None and not os.path.exists(self._path):
             return False
+        self._file = self._file or FileLock(self._path)
         return self._is_locked(_FIRST_TICKET, 0)
 
     def join(self) -> None:
