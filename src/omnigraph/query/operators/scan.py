@@ -10,7 +10,7 @@ import numpy as np
 from omnigraph.language.query import Condition
 from omnigraph.query.entities import Entities
 from omnigraph.query.expressions import key_values, predicate_of
-from omnigraph.query.frames import Frame, Rows, Weights
+from omnigraph.query.frames import Frame, Rows, Weights, distinct
 from omnigraph.query.plan import ScanNodes
 from omnigraph.storage import All, Predicate
 
@@ -36,7 +36,7 @@ def _scanned(run: Run, step: ScanNodes) -> Rows:
         if ids is not None:
             found = entities.find(ids)
             rest = tuple(each for each in step.conditions if each is not condition)
-            return _passing(run, rest, step.variable, np.unique(found[found >= 0]))
+            return _passing(run, rest, step.variable, distinct(found, entities.size))
     pushed, rest = _pushed(run, step, entities)
     rows = entities.every() if pushed is None else entities.where(pushed)
     return _passing(run, rest, step.variable, rows)

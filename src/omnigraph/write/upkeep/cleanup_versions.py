@@ -124,9 +124,11 @@ class _Cleanup:
         """The graph and every branch, with those that were made while the leases of the others were waited for."""
         leases, branches = self._storage.leases, self._storage.manifest.branches
         known = branches()
-        with leases.hold(*known, graph=True) as held:
-            with leases.hold(*set(branches()).difference(known), wait_s=GRAPH_WAIT_S) as new:
-                yield HeldLeases((*held.leases, *new.leases))
+        with (
+            leases.hold(*known, graph=True) as held,
+            leases.hold(*set(branches()).difference(known), wait_s=GRAPH_WAIT_S) as new,
+        ):
+            yield HeldLeases((*held.leases, *new.leases))
 
     def _look(self) -> GraphClaims:
         claims = claims_of(self._storage, moment=self._now - self._policy.grace_s, since=self._policy.since)
