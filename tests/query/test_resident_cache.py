@@ -238,7 +238,7 @@ class TestFlat:
         before = resident_cache().nbytes
         graph.mutate('query u() { update Person set { age: 1 } where name = "p2" }')
         graph.query(WALK, mode="csr")
-        kept = resident_cache()._kept.values()
+        kept = [one.item for one in resident_cache()._kept.values()]
         each_alone = sum(size for one in kept for _, size in one.parts())
         distinct = {id(part): size for one in kept for part, size in one.parts()}
         assert resident_cache().nbytes == sum(distinct.values())

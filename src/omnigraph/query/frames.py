@@ -259,6 +259,8 @@ def frame_sum_is_exact(weights: npt.NDArray[Any]) -> bool:
 
 def distinct(rows: Rows, size: int) -> Rows:
     """Every row number that occurs, once, ascending, without NULL. `size` is greater than all of them."""
+    if len(rows) < 2:
+        return rows[rows >= 0]
     if size > MARKS_SHARE * len(rows):
         ordered = np.sort(rows)
         first = np.concatenate([[True], ordered[1:] != ordered[:-1]]) if len(ordered) else np.empty(0, np.bool_)

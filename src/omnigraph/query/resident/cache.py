@@ -12,7 +12,7 @@ import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from omnigraph.model.late_dataclass import dataclass
 from omnigraph.query.entities import HeldBytes, ResidentEntities
@@ -43,6 +43,12 @@ _Key: TypeAlias = TableIdentity | _TopologyKey
 _Group: TypeAlias = tuple[str | None, ...]
 
 
+class _Kept(NamedTuple):
+    item: ResidentEntities | ResidentTopology
+    groups: tuple[OrderedDict[_Key, None], OrderedDict[_Key, None]]
+    """Those that it is in: all of the table, and all of the same branch of it."""
+
+
 class ResidentCache:
     """What is resident. Thread-safe: two who ask for the same thing at once wait for one of them to make it."""
 
@@ -50,7 +56,7 @@ class ResidentCache:
         self.budget_bytes = budget_bytes or int(os.environ.get("OMNIGRAPH_RESIDENT_BYTES", BUDGET_DEFAULT))
         self._lock = threading.RLock()
         self._making = threading.RLock()
-        self._kept: OrderedDict[_Key, ResidentEntities | ResidentTopology] = OrderedDict()
+        self._kept: OrderedDict[_Key, _Kept] = OrderedDict()
         self._groups: dict[_Group, OrderedDict[_Key, None]] = {}
         self._held = HeldBytes()
         self._used: set[_Key] = set()
@@ -82,7 +88,7 @@ class ResidentCache:
             found = [
                 kept
                 for key in reversed(self._groups.get(_line(*identities), ()))
-                if isinstance(kept := self._kept[key], ResidentTopology)
+                if isinstance(kept := self._kept[key].item, ResidentTopology)
             ]
         exact = next((each for each in found if tuple(part.table.identity for part in each.ends) == identities), None)
         return exact or next((each for each in found if _same_history(each, tables)), None)
@@ -143,20 +149,20 @@ class ResidentCache:
     def _get(self, key: _Key) -> ResidentEntities | ResidentTopology | None:
         with self._lock:
             found = self._kept.get(key)
-            if found is not None:
-                self._kept.move_to_end(key)
-                for group in _groups_of(key):
-                    self._groups[group].move_to_end(key)
-                self._used.add(key)
-            return found
+            if found is None:
+                return None
+            self._kept.move_to_end(key)
+            for group in found.groups:
+                group.move_to_end(key)
+            self._used.add(key)
+            return found.item
 
     def _keep(self, key: _Key, made: ResidentEntities | ResidentTopology) -> None:
         with self._lock:
-            self._kept[key] = made
+            wide, line = (self._groups.setdefault(group, OrderedDict()) for group in _groups_of(key))
+            self._kept[key] = _Kept(made, (wide, line))
             self._used.add(key)
-            for group in _groups_of(key):
-                self._groups.setdefault(group, OrderedDict())[key] = None
-            line = self._groups[_groups_of(key)[-1]]
+            wide[key] = line[key] = None
             while len(line) > VERSIONS_KEPT:
                 self._drop(next(iter(line)))
             self._measure_used()
@@ -176,7 +182,7 @@ class ResidentCache:
 
     def _measure_used(self) -> None:
         for key in self._used | self._used_before:
-            self._held.measure(key, self._kept[key].parts())
+            self._held.measure(key, self._kept[key].item.parts())
         self._used_before, self._used = self._used, set()
 
     def _relative(self, identity: TableIdentity) -> ResidentEntities | None:
@@ -187,7 +193,7 @@ class ResidentCache:
         with self._lock:
             for group in reversed(_groups_of(identity)):
                 for key in reversed(self._groups.get(group, ())):
-                    kept = self._kept[key]
+                    kept = self._kept[key].item
                     if isinstance(kept, ResidentEntities):
                         return kept
         return None
@@ -209,7 +215,7 @@ class ResidentCache:
         near = [*reversed(self._groups.get(line, ()))]
         far = (each for each in reversed(self._groups.get(wide, ())) if each not in near)
         for each in (*near, *(found for found, _ in zip(far, range(CANDIDATES_MAX), strict=False))):
-            kept = self._kept[each]
+            kept = self._kept[each].item
             if isinstance(kept, ResidentTopology):
                 yield kept
 

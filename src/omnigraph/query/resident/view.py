@@ -30,7 +30,7 @@ class QueryView:
         self._storage = storage
         self._resident = resident
         self._files = files
-        self._entities: dict[TableKey, Entities] = {}
+        self._entities: dict[tuple[EntityKind, str], Entities] = {}
         self._topologies: dict[str, Topology] = {}
 
     @property
@@ -38,12 +38,11 @@ class QueryView:
         return self._resident is not None
 
     def entities(self, kind: EntityKind, type_name: str) -> Entities:
-        key = TableKey(kind, type_name)
-        known = self._entities.get(key)
+        known = self._entities.get((kind, type_name))
         if known is None:
-            table = self._storage.tables.open(self.snapshot.table(key))
+            table = self._storage.tables.open(self.snapshot.table(TableKey(kind, type_name)))
             known = InternedEntities(table) if self._resident is None else self._resident.entities(table)
-            self._entities[key] = known
+            self._entities[kind, type_name] = known
         return known
 
     def topology(self, edge_type: str) -> Topology:
