@@ -1,10 +1,11 @@
 """Two trees in turns, call by call: what a change costs, on a machine whose speed changes from minute to minute.
 
 Each tree runs in a process of its own, on a graph of its own. A turn is one call in each, one right after the other,
-and the order changes with every turn; so whatever the machine does meanwhile does it to both. `writes` are the calls
-of `bench.commit_latency`; `reads` the questions of `bench.traversal --sizes small`, as that tree asks them, and its
-first answer from a cold process. A turn of brief calls is as many of them as take some 20 ms. Run, with a checkout of
-the tree before in a folder of its own: python -m bench.two_trees --before ../before [--parts writes reads]
+and the order changes with every turn; so whatever the machine does meanwhile does it to both. Each round has two new
+processes: where a process happens to have its arrays in memory makes up to a tenth, for as long as it lives. `writes`
+are the calls of `bench.commit_latency`; `reads` the questions of `bench.traversal --sizes small`, as that tree asks
+them, and its first answer from a cold process. A turn of brief calls is as many of them as take some 20 ms. Run, with
+a checkout of the tree before in a folder of its own: python -m bench.two_trees --before ../before [--parts writes]
 """
 
 from __future__ import annotations
@@ -48,17 +49,17 @@ def main() -> None:
     print("|---|---|---|---|---|")
     with tempfile.TemporaryDirectory(prefix="omnigraph-bench-") as folder:
         for part in given.parts:
-            before = Worker(Path(given.before).resolve(), part, Path(folder) / "before", given.people)
-            after = Worker(HERE, part, Path(folder) / "after", given.people)
-            chosen = [call for call in before.calls if call in after.calls and given.only in (None, call)]
-            found: dict[str, list[list[Pair]]] = {call: [] for call in chosen}
+            found: dict[str, list[list[Pair]]] = {}
             for _ in range(given.rounds):  # all calls in each round: a slow minute hits one round of each at most
-                for call in chosen:
-                    found[call].append(turns(before, after, call, given.samples))
+                before = Worker(Path(given.before).resolve(), part, Path(folder) / "before", given.people)
+                after = Worker(HERE, part, Path(folder) / "after", given.people)
+                for call in before.calls:
+                    if call in after.calls and given.only in (None, call):
+                        found.setdefault(call, []).append(turns(before, after, call, given.samples))
+                before.stop()
+                after.stop()
             for call, rounds in found.items():
                 print(_row(call, rounds), flush=True)
-            before.stop()
-            after.stop()
 
 
 def _arguments() -> argparse.Namespace:
@@ -161,9 +162,11 @@ def work(folder: Path, part: str, people: int) -> None:
 
 def writes(folder: Path, people: int) -> Calls:
     from bench.people import INSERT, make_graph
+    from omnigraph.graph import Graph
 
-    graph = make_graph(str(folder / "graph.omni"), people)
-    numbers = itertools.count()
+    uri = folder / "graph.omni"
+    graph = Graph.open(str(uri)) if uri.exists() else make_graph(str(uri), people)
+    numbers = itertools.count(time.time_ns())
     branches: list[str] = []
 
     def insert(branch: str | None = None) -> None:
