@@ -7,6 +7,7 @@ import pytest
 from omnigraph.model.errors import InvalidBranchName, InvalidValue
 from omnigraph.model.identifiers import (
     TableKey,
+    UlidCounter,
     check_branch_name,
     check_new_branch_name,
     fnv1a64_hex,
@@ -16,6 +17,13 @@ from omnigraph.model.identifiers import (
     overlapping,
     ulid_from,
 )
+
+
+def test_counted_ulids_are_well_formed_and_never_the_same_also_of_two_counters() -> None:
+    counters = [UlidCounter(), UlidCounter()]
+    ids = [counter.next() for counter in counters for _ in range(1000)]
+    assert all(is_ulid(each) for each in ids)
+    assert len(set(ids)) == len(ids)
 
 
 def test_ulids_are_well_formed_and_sort_by_time() -> None:

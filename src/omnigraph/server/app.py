@@ -8,7 +8,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from omnigraph.model.identifiers import new_ulid
+from omnigraph.model.identifiers import UlidCounter
 from omnigraph.server.call import Call
 from omnigraph.server.change_failures import allowed_failure
 from omnigraph.server.failures import Failure, failure_of
@@ -56,6 +56,7 @@ class App:
         self.state = state
         self._router: Router[Operation] = Router(OPERATIONS)
         self._body_bytes = BodyBytes(state.settings.body_bytes_max)
+        self._new_ids = UlidCounter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -74,7 +75,7 @@ class App:
 
     async def _exchange(self, scope: Scope, receive: Receive, send: Send, request: Request) -> None:
         begun = time.perf_counter()
-        request_id = _request_id(request)
+        request_id = _given_id(request) or self._new_ids.next()
         traces = self.state.traces
         span = None if traces is None else traces.begin(request.method, request.headers)
         visit = _Visit(self, request, request_id, span)
@@ -135,10 +136,10 @@ async def _break_off(scope: Scope, receive: Receive) -> None:
             pass
 
 
-def _request_id(request: Request) -> str:
-    """What the caller gave, if it can be shown; else a new one."""
-    given = request.headers.get("x-request-id", "")
-    return given if _REQUEST_ID.fullmatch(given) else new_ulid()
+def _given_id(request: Request) -> str | None:
+    """The id that the caller gave its request, if it can be shown."""
+    given = request.headers.get("x-request-id")
+    return given if given is not None and _REQUEST_ID.fullmatch(given) else None
 
 
 class _Visit:

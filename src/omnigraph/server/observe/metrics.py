@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Mapping
 
@@ -16,7 +17,8 @@ class Metrics:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._requests: Counter[tuple[str, int]] = Counter()
-        self._buckets: Counter[tuple[str, float]] = Counter()
+        self._buckets: Counter[tuple[str, int]] = Counter()
+        """Requests by the place of the smallest bound that they kept, each in one bucket."""
         self._seconds: Counter[str] = Counter()
         self._decisions: Counter[tuple[str, bool]] = Counter()
         self._gone = 0
@@ -25,9 +27,7 @@ class Metrics:
         with self._lock:
             self._requests[operation, status] += 1
             self._seconds[operation] += seconds  # type: ignore[assignment]
-            for bound in BUCKETS:
-                if seconds <= bound:
-                    self._buckets[operation, bound] += 1
+            self._buckets[operation, bisect_left(BUCKETS, seconds)] += 1
 
     def decision(self, action: str, allowed: bool) -> None:
         with self._lock:
@@ -55,8 +55,9 @@ class Metrics:
         name = "omnigraph_request_seconds"
         lines.append(f"# TYPE {name} histogram")
         for operation, count in sorted(counts.items()):
-            for bound in BUCKETS:
-                within = self._buckets[operation, bound]
+            within = 0
+            for place, bound in enumerate(BUCKETS):
+                within += self._buckets[operation, place]
                 lines.append(f'{name}_bucket{{operation="{operation}",le="{bound:g}"}} {within}')
             lines.append(f'{name}_bucket{{operation="{operation}",le="+Inf"}} {count}')
             lines.append(f'{name}_sum{{operation="{operation}"}} {self._seconds[operation]:.6f}')
