@@ -24,6 +24,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,16 @@ LOOKUP = "query q($n: String) { match { $p: Person { name: $n } } return { $p.ag
 HOP = "query q($n: String) { match { $p: Person { name: $n }  $p knows $f } return { $f.name } }"
 INSERT = "query q($n: String) { insert Person { name: $n } }"
 WRITES_OF_A_TURN = 64
+WRITERS = """
+import sys
+from bench.server import inserting, rate
+from omnigraph.graph import Graph
+graph = Graph.open(sys.argv[1])
+print("ready", flush=True)
+for line in sys.stdin:
+    count, writes = map(int, line.split())
+    print(rate([inserting(graph)] * count, writes), flush=True)
+"""
 PARTS = ("latency", "writers", "beside", "mixed", "idle", "load")
 BARE = """
 import sys, msgspec
@@ -231,30 +242,36 @@ def _timed(send: Callable[..., object], people: int, count: int, tag: str) -> di
 def writers(uri: str, people: int, scale: Scale) -> None:
     """Commits per second of several writing clients, in process and over HTTP, in brief turns that follow each other.
 
-    Each side has a copy of the graph, so that none has to learn what the other one committed. A round compacts both
-    tables, lets both sides run warm, and then takes so many pairs of turns, in random order.
+    Each side has a copy of the graph, so that none has to learn what the other one committed. Both are new processes in
+    each round, which compacts both tables, lets both sides run warm, and takes so many pairs of turns, in random order.
     """
-    rounds, pairs = (2, 6) if scale.quick else (5, 30)
+    rounds, pairs = (2, 4) if scale.quick else (11, 10)
+    found: dict[int, list[dict[str, float]]] = {8: [], 16: [], 1: []}
+    ratios: dict[int, list[float]] = {count: [] for count in found}
+    for _ in range(rounds):
+        with tempfile.TemporaryDirectory(prefix="omnigraph-bench-") as folder:
+            here, there = (str(shutil.copytree(uri, Path(folder) / side)) for side in ("process", "http"))
+            with in_process(here) as turns, running(ours(there)) as (_, port):
+                for count in found:
+                    for graph in (here, there):
+                        Graph.open(graph).optimize()
+                    clients = [WritingClient(port) for _ in range(count)]
+                    sides = {
+                        "process": partial(turns, count),
+                        "http": partial(rate, [client.insert for client in clients]),
+                    }
+                    taken = [_turn(sides) for _ in range(2 + pairs)][2:]
+                    found[count] += taken
+                    ratios[count].append(statistics.median(turn["http"] / turn["process"] for turn in taken))
     print(
         "| writing clients | in process, commits/s | over HTTP, commits/s | ratio: median of the rounds | all rounds |"
     )
     print("|---:|---:|---:|---:|---|")
-    with tempfile.TemporaryDirectory(prefix="omnigraph-bench-") as folder:
-        here, there = (shutil.copytree(uri, Path(folder) / side) for side in ("process", "http"))
-        graph = Graph.open(str(here))
-        with running(ours(str(there))) as (_, port):
-            for count in (1, 8, 16):
-                clients = [WritingClient(port) for _ in range(count)]
-                sides = {
-                    "process": [lambda name: graph.mutate(INSERT, {"n": name})] * count,
-                    "http": [client.insert for client in clients],
-                }
-                found = [_round(sides, pairs, compact=(str(here), str(there))) for _ in range(rounds)]
-                rates = [statistics.median(rate[side] for each in found for rate in each) for side in sides]
-                ratios = sorted(statistics.median(rate["http"] / rate["process"] for rate in each) for each in found)
-                told = ", ".join(f"{ratio:.2f}" for ratio in ratios)
-                cells = f"{rates[0]:.0f} | {rates[1]:.0f} | {statistics.median(ratios):.2f} | {told}"
-                print(f"| {count} | {cells} |", flush=True)
+    for count in sorted(found):
+        rates = [statistics.median(turn[side] for turn in found[count]) for side in ("process", "http")]
+        told = ", ".join(f"{ratio:.2f}" for ratio in sorted(ratios[count]))
+        cells = f"{rates[0]:.0f} | {rates[1]:.0f} | {statistics.median(ratios[count]):.2f} | {told}"
+        print(f"| {count} | {cells} |", flush=True)
     print()
 
 
@@ -276,21 +293,34 @@ class WritingClient:
 Insert = Callable[[str], object]
 
 
-def _round(sides: dict[str, list[Insert]], pairs: int, compact: tuple[str, ...]) -> list[dict[str, float]]:
-    for uri in compact:
-        with Graph.open(uri) as graph:
-            graph.optimize()
-    for _ in range(3):
-        _turn(sides, WRITES_OF_A_TURN)
-    return [_turn(sides, WRITES_OF_A_TURN) for _ in range(pairs)]
+def inserting(graph: Graph) -> Insert:
+    return lambda name: graph.mutate(INSERT, {"n": name})
 
 
-def _turn(sides: dict[str, list[Insert]], writes: int) -> dict[str, float]:
+@contextmanager
+def in_process(uri: str) -> Iterator[Callable[[int, int], float]]:
+    """A process that writes to a graph by itself: commits per second of so many threads that share so many writes."""
+    command = [sys.executable, "-c", WRITERS, uri]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        told, heard = process.stdin, process.stdout
+        assert heard.readline() == "ready\n"
+
+        def turn(count: int, writes: int) -> float:
+            print(count, writes, file=told, flush=True)
+            return float(heard.readline())
+
+        yield turn
+        told.close()
+
+
+def _turn(sides: dict[str, Callable[[int], float]]) -> dict[str, float]:
     """Commits per second of every side, one right after the other."""
-    return {side: _commits(sides[side], writes) for side in random.sample(list(sides), len(sides))}
+    return {side: sides[side](WRITES_OF_A_TURN) for side in random.sample(list(sides), len(sides))}
 
 
-def _commits(writers: list[Insert], writes: int) -> float:
+def rate(writers: list[Insert], writes: int) -> float:
     """Commits per second of so many writes, which the writers share."""
     begun, left = time.perf_counter(), itertools.count()
 
@@ -324,7 +354,7 @@ def beside(uri: str, people: int, scale: Scale) -> None:
 
                 for number in range(5):
                     write(f"first-{number}-{time.time_ns()}")
-                rates[case].append(_commits([write] * 8, writes))
+                rates[case].append(rate([write] * 8, writes))
     alone = rates[cases[0]]
     print("| who computes for each commit | ms | commits/s | ratio: median of pairs | range |")
     print("|---|---:|---:|---:|---|")

@@ -14,13 +14,14 @@ from query.differential.loading import load
 from query.differential.queries import RandomQuery
 from query.differential.trials import MODES, Ask, asker, expected, mismatch
 
-THING = {"key": "String", "f": "F32", "n": "I32", "u": "U32", "t": "DateTime", "l": "[F32]", "vec": "Vector(2)"}
+NUMBERS = {"f": "F32", "d": "F64", "n": "I32", "u": "U32"}
+THING = {"key": "String", **NUMBERS, "t": "DateTime", "l": "[F32]", "vec": "Vector(2)"}
 GRAPH = RandomGraph(
     seed=2,
     nodes=(Entity("Thing", THING, key="key"), Entity("Nothing", {"key": "String", "x": "F64"}, key="key")),
     edges=(Entity("Knows", {}, ends=("Thing", "Thing")), Entity("Has", {"w": "I64"}, ends=("Thing", "Nothing"))),
     records=[
-        {"type": "Thing", "data": {"key": "a", "f": 0.1, "n": 1, "u": 4294967295, "l": [0.1], "vec": [0, 1]}},
+        {"type": "Thing", "data": {"key": "a", "f": 0.1, "d": 0.1, "n": 1, "u": 4294967295, "l": [0.1], "vec": [0, 1]}},
         {"type": "Thing", "data": {"key": "b", "f": 0.1, "t": "1969-12-31T23:59:59.999Z", "l": [], "vec": [0, 1]}},
         {"type": "Thing", "data": {"key": "c", "n": 1, "t": "2024-06-01T12:00:00.123Z", "l": [0.1]}},
         {"type": "Thing", "data": {"key": "d"}},
@@ -54,6 +55,13 @@ FOUND: dict[str, list[tuple[str, str]]] = {
         ("$a: Thing $a.f in $singles", "$a"),
         ("$a: Thing $a.l contains 0.1", "$a"),
         ("$a: Thing $a knows $b $b.f <= 0.1", "$a, $b"),
+    ],
+    "a parameter is a value of the type that it is declared with": [
+        ("$a: Thing", "$single as x, $singles as y"),
+        ("$a: Thing { d: $single }", "$a"),
+        ("$a: Thing $a.d = $single", "$a"),
+        ("$a: Thing $a.d in $singles", "$a"),
+        ("$a: Thing $a knows $b $a.d <= $single", "$a, $b"),
     ],
     "a number beyond the type of a property is compared all the same": [
         ("$a: Thing $a.u <= 4294967296.0", "$a"),
@@ -94,6 +102,6 @@ def query_of(match: str, items: str) -> RandomQuery:
 def test_found_difference_stays_away(what: str, match: str, items: str, mode: str, graph: Graph) -> None:
     query = query_of(match, items)
     answered = expected(query, GRAPH)
-    assert answered is not None, "the query does not compile"
+    assert answered is not None, "the query has no answer"
     ask: Ask = asker(graph)
     assert (found := mismatch(GRAPH, query, answered[1], mode, ask)) is None, f"{what}\n{found}"

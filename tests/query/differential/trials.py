@@ -11,7 +11,7 @@ from typing import Any
 from language.query.oracle import PINNED, Unanswerable, WholeAnswer, whole_answer
 from omnigraph.graph import Graph
 from omnigraph.language import CompileError
-from omnigraph.language.query import QueryIR, compile_query
+from omnigraph.language.query import ParameterError, QueryIR, compile_query
 from omnigraph.language.query.ir import NOW
 from query.differential.compare import difference
 from query.differential.coverage import count_features
@@ -27,12 +27,12 @@ Ask = Callable[[RandomQuery, str], list[list[Any]]]
 
 
 def expected(query: RandomQuery, graph: RandomGraph) -> tuple[QueryIR, WholeAnswer] | None:
-    """What the oracle says; None for a query that does not compile or is too large to think about."""
+    """What the oracle says; None for one that is refused or is too large to think about."""
     try:
         compiled = compile_query(query.text, graph.catalog)
         assert isinstance(compiled.ir, QueryIR)
         return compiled.ir, whole_answer(compiled, query.given, graph.data)
-    except (CompileError, Unanswerable):
+    except (CompileError, ParameterError, Unanswerable):
         return None
 
 

@@ -25,7 +25,7 @@ from omnigraph.language.query.parse import (
 from omnigraph.model.errors import BadRequest, InvalidValue, Json
 from omnigraph.model.late_dataclass import dataclass
 from omnigraph.model.types import INTEGER_BOUNDS, PropType, Scalar
-from omnigraph.model.values import DATE_BOUNDS, SAFE_INTEGER_MAX, parse_datetime
+from omnigraph.model.values import DATE_BOUNDS, SAFE_INTEGER_MAX, parse_datetime, to_single
 
 _DECIMAL = re.compile(r"-?[0-9]{1,40}", re.ASCII)
 
@@ -185,7 +185,7 @@ class _Binder:
         if scalar.is_integer:
             return self._integer(value, scalar)
         if scalar.is_float:
-            return FloatLit(self._float(value))
+            return FloatLit(self._single(value) if scalar is Scalar.F32 else self._float(value))
         if scalar is Scalar.BOOL:
             if not isinstance(value, bool):
                 raise self.error(f"boolean expected, got {_kind(value)}")
@@ -232,6 +232,14 @@ class _Binder:
         if not low <= number <= high:
             raise self.error(f"{number} is out of {scalar.value} range", f"{low} to {high}")
         return IntegerLit(number)
+
+    def _single(self, value: Any) -> float:
+        """A value of its declared type, so that it is the same number wherever the query uses it."""
+        number = self._float(value)
+        rounded = to_single(number)
+        if math.isinf(rounded):
+            raise self.error(f"{number} is out of F32 range", "-3.4028235e38 to 3.4028235e38")
+        return rounded
 
     def _float(self, value: Any) -> float:
         if isinstance(value, bool) or not isinstance(value, int | float):
