@@ -16,6 +16,7 @@ import omnigraph.query.topology.files as topology_files
 from omnigraph.graph import Graph
 from omnigraph.model.errors import BranchReplaced
 from omnigraph.model.identifiers import TableKey
+from omnigraph.query.entities import HeldBytes
 from omnigraph.query.entities.resident_table import ResidentEntities
 from omnigraph.query.resident.cache import VERSIONS_KEPT, ResidentCache, resident_cache
 from omnigraph.query.topology.edge_topology import ResidentTopology
@@ -216,6 +217,32 @@ class TestFlat:
         entries, sizes = zip(*seen, strict=True)
         assert max(entries) == max(entries[:6]) <= 3 * VERSIONS_KEPT
         assert max(sizes[40:]) <= 1.2 * max(sizes[:40])
+
+    def test_the_upkeep_of_the_cache_looks_at_as_much_whatever_it_holds(
+        self, graph: Graph, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        measured: list[object] = []
+        measure = HeldBytes.measure
+        monkeypatch.setattr(
+            HeldBytes, "measure", lambda held, key, parts: (measured.append(key), measure(held, key, parts))[1]
+        )
+
+        def measured_by_a_commit_and_its_read() -> int:
+            for text in COMMITS[:2]:  # the second one finds what the first left to be measured
+                measured.clear()
+                graph.mutate(text)
+                graph.query(WALK, mode="csr")
+            return len(measured)
+
+        resident_cache().clear()
+        graph.query(WALK, mode="csr")
+        with_few = measured_by_a_commit_and_its_read()
+        for number in range(12):
+            graph.create_branch(f"b{number}").mutate(COMMITS[0])
+            graph.query(WALK, mode="csr", branch=f"b{number}")
+        measured_by_a_commit_and_its_read()
+        assert len(resident_cache()) > 12
+        assert 0 < measured_by_a_commit_and_its_read() <= with_few
 
     def test_readers_of_two_versions_in_turn_derive_nothing_anew(self, graph: Graph) -> None:
         before = graph.snapshot().commit_id

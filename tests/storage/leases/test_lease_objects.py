@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from omnigraph.model.errors import LeaseLost, Unreachable
+from omnigraph.model.errors import LeaseLost, LeaseTimeout, Unreachable
 from omnigraph.storage.leases import s3 as lease_objects
 from omnigraph.storage.leases.s3 import acquire_object
 from omnigraph.storage.objects.local import LocalObjects
@@ -116,6 +116,27 @@ def test_a_lease_that_expires_while_the_store_fails_is_lost(store: Flaky, monkey
     lease.release()
     other.check()
     other.release()
+
+
+def test_who_waits_for_the_lease_of_a_dead_holder_leaves_it_to_one_that_shows_that_it_lives(store: Flaky) -> None:
+    lease = acquire_object(store, PATH, "b", soon())
+    with pytest.raises(LeaseTimeout):
+        acquire_object(store, PATH, "b", time.monotonic() + 3600, of_the_dead=True)
+    lease.check()
+    lease.release()
+
+
+def test_who_waits_for_the_lease_of_a_dead_holder_has_it_once_it_has_run_out(
+    store: Flaky, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lease_objects, "CLOCK_SKEW_S", 0.0)
+    now = time.time()
+    dead = lease_objects.LeaseRecord(owner="dead", host="x", pid=1, fence=4, acquired_at=now, expires_at=now + 0.3)
+    store.write(PATH, lease_objects._encode(dead))
+    lease = acquire_object(store, PATH, "b", soon(), of_the_dead=True)
+    assert time.time() > dead.expires_at
+    lease.check()
+    lease.release()
 
 
 def test_whoever_is_next_is_not_passed(store: Flaky) -> None:

@@ -106,7 +106,10 @@ def test_a_paused_insert_is_acknowledged_only_if_its_own_commit_is_there(uri: st
     require_whole(uri)
 
 
-@pytest.mark.parametrize("point", [Point.TABLE_COMMITTING, Point.MUTATION_TABLE_COMMITTED, Point.PUBLISH_BEFORE])
+@pytest.mark.parametrize(
+    "point",
+    [Point.MUTATION_ARMED, Point.TABLE_COMMITTING, Point.MUTATION_TABLE_COMMITTED, Point.PUBLISH_BEFORE],
+)
 @pytest.mark.parametrize("operation", ["update", "first", "load"])
 def test_a_paused_write_of_any_kind_leaves_the_graph_whole(uri: str, operation: str, point: Point) -> None:
     branch = "b" if operation == "first" else "main"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -112,6 +113,16 @@ def test_an_empty_commit_that_cannot_be_synced_is_reported(graph: Graph) -> None
 def test_a_sidecar_that_cannot_be_synced_stops_the_write_before_its_first_effect(graph: Graph, pattern: str) -> None:
     with failing(pattern), pytest.raises(OmniGraphError):
         graph.mutate(ADD, n="lost")
+    assert names(graph) == ["root"]
+    require_whole(graph)
+
+
+def test_the_folder_of_sidecars_is_synced_in_the_graph_before_the_first_effect(graph: Graph) -> None:
+    """It is new: a sidecar in a folder that a power cut takes away would be none."""
+    shutil.rmtree(os.path.join(graph.uri, "__recovery"), ignore_errors=True)
+    with failing(r"/g\.omni$") as failed, pytest.raises(SyncFailed):
+        Graph.open(graph.uri).mutate(ADD, n="lost")
+    assert failed
     assert names(graph) == ["root"]
     require_whole(graph)
 

@@ -169,7 +169,7 @@ def check_writes(graph: Graph) -> None:
 SHOWN = [case for case in CASES if case.values[2] != "garbled"]
 
 
-@pytest.mark.parametrize(("which", "file", "damage"), SHOWN[::3])
+@pytest.mark.parametrize(("which", "file", "damage"), SHOWN[::4])
 def test_a_damaged_index_is_shown_as_broken_and_built_anew(
     sound: Path, tmp_path: Path, which: tuple[str, str, str], file: str, damage: str
 ) -> None:

@@ -50,29 +50,37 @@ class Leases:
         self._objects = objects
 
     @contextmanager
-    def hold(self, *branches: str, graph: bool = False, wait_s: float = WAIT_MAX_S) -> Iterator[HeldLeases]:
-        """Holds the leases of these branches, and of the whole graph if asked, for the block."""
+    def hold(
+        self, *branches: str, graph: bool = False, wait_s: float = WAIT_MAX_S, of_the_dead: bool = False
+    ) -> Iterator[HeldLeases]:
+        """Holds the leases of these branches, and of the whole graph if asked, for the block.
+
+        With `of_the_dead` it gives up, with LeaseTimeout, as soon as a holder shows that it lives.
+        """
         names = sorted(set(branches))
-        deadline = time.monotonic() + wait_s
+        is_settled = of_the_dead and self._root.is_local  # the kernel frees the lock of who dies: whoever has it lives
+        deadline = time.monotonic() + (0.0 if is_settled else wait_s)
         held: list[Lease] = []
         try:
             while True:
                 for name in names:
-                    held.append(self._acquire(name, deadline))  # noqa: PERF401 - on the list as soon as it is held
-                if not graph or self._add_graph(held, deadline):
+                    held.append(self._acquire(name, deadline, of_the_dead))  # noqa: PERF401 - listed as soon as it is held
+                if not graph or self._add_graph(held, deadline, of_the_dead):
                     break
                 _give_back(held)
-                self._acquire(GRAPH_LEASE, deadline).release()  # waits for it in its queue, and holds nothing
+                self._acquire(
+                    GRAPH_LEASE, deadline, of_the_dead
+                ).release()  # waits for it in its queue, and holds nothing
             reach(Point.LEASE_ACQUIRED)
             yield HeldLeases(tuple(held))
         finally:  # no ExitStack: it would keep what an interrupt left here alive until the next collection of garbage
             _give_back(held)
 
-    def _add_graph(self, held: list[Lease], deadline: float) -> bool:
+    def _add_graph(self, held: list[Lease], deadline: float, of_the_dead: bool) -> bool:
         """Takes the lease of the graph too. False when that takes longer than the others may be held for it."""
         patience = time.monotonic() + GRAPH_WAIT_S if held else deadline
         try:
-            held.append(self._acquire(GRAPH_LEASE, min(patience, deadline)))
+            held.append(self._acquire(GRAPH_LEASE, min(patience, deadline), of_the_dead))
         except LeaseTimeout:
             if patience >= deadline:
                 raise
@@ -90,14 +98,14 @@ class Leases:
 
         return acquire_file(self._root.join(path), path, deadline, queues=False)
 
-    def _acquire(self, name: str, deadline: float) -> Lease:
+    def _acquire(self, name: str, deadline: float, of_the_dead: bool) -> Lease:
         if self._root.is_local:
             from omnigraph.storage.leases.local import acquire_file
 
             return acquire_file(self._root.join(layout.lease_name(name)), name, deadline)
         from omnigraph.storage.leases.s3 import acquire_object
 
-        return acquire_object(self._objects, layout.lease_name(name), name, deadline)
+        return acquire_object(self._objects, layout.lease_name(name), name, deadline, of_the_dead=of_the_dead)
 
 
 def _give_back(held: list[Lease]) -> None:

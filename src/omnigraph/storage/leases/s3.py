@@ -172,10 +172,14 @@ def _give_back(holding: _Holding, name: str) -> None:
 # --- acquiring --------------------------------------------------------------------------------------------
 
 
-def acquire_object(objects: ObjectStore, path: str, name: str, deadline: float) -> ObjectLease:
-    """The lease, as soon as it is free and nobody else is next; LeaseTimeout after the deadline."""
+def acquire_object(
+    objects: ObjectStore, path: str, name: str, deadline: float, *, of_the_dead: bool = False
+) -> ObjectLease:
+    """The lease, as soon as it is free and nobody else is next; LeaseTimeout after the deadline, and with `of_the_dead`
+    as soon as it is renewed or taken by somebody else."""
     me = new_ulid()
     seen_etag, seen_since = "", 0.0
+    first: LeaseRecord | None = None
     pause_s = 0.01
     while True:
         stored = objects.read(path)
@@ -193,7 +197,7 @@ def acquire_object(objects: ObjectStore, path: str, name: str, deadline: float) 
             )
             if etag is not None:
                 return ObjectLease(objects, path, name, mine, etag)
-        elif time.monotonic() >= deadline:
+        elif time.monotonic() >= deadline or (of_the_dead and _lives(first := first or record, record)):
             raise LeaseTimeout(
                 f"timed out waiting for the lease of '{name}': process {record.pid} on {record.host} holds it"
             )
@@ -214,6 +218,11 @@ def _may_take(record: LeaseRecord, me: str, unchanged_s: float) -> bool:
     is_free = record.owner is None or time.time() > record.expires_at + CLOCK_SKEW_S or unchanged_s > LEASE_TTL_S
     is_ours = record.next in (None, me) or time.time() > record.next_until or unchanged_s > NEXT_TTL_S
     return is_free and is_ours
+
+
+def _lives(before: LeaseRecord, now: LeaseRecord) -> bool:
+    """True when somebody has moved the expiry since: who waits to be next does not."""
+    return now.owner is not None and (now.owner, now.expires_at) != (before.owner, before.expires_at)
 
 
 def _may_be_next(record: LeaseRecord, me: str) -> bool:

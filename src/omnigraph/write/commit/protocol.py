@@ -21,7 +21,15 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 
-from omnigraph.model.errors import Json, OmniGraphError, ReadSetChanged, SchemaApplyInProgress, TableDrift
+from omnigraph.model.errors import (
+    Corrupt,
+    Internal,
+    Json,
+    OmniGraphError,
+    ReadSetChanged,
+    SchemaApplyInProgress,
+    TableDrift,
+)
 from omnigraph.model.identifiers import MAIN, SCHEMA_APPLY_LOCK, TableKey, new_ulid
 from omnigraph.storage import MANIFEST, GraphStorage, InjectedFault, Point, reach
 from omnigraph.storage.leases import HeldLeases
@@ -50,7 +58,8 @@ def commit(
     """Commits what was prepared, or raises and leaves nothing. With `held`, the caller has the branch already."""
     pins, moving = base.pins(), prepared.changes.changes()
     own = [change for change in moving if owns(pins[change.key], base.branch)]
-    staged = _stage_all(storage, own, pins)
+    guard = prepared.changes.guard
+    staged = _stage_all(storage, own, pins, guard)
     if not staged and len(own) == len(moving) and not _must_publish(request):
         reach(Point.MUTATION_NOTHING)
         if request.if_commit is not None:  # acknowledged only if its condition still holds now
@@ -62,15 +71,24 @@ def commit(
         for change in moving:
             if not owns(pins[change.key], base.branch):
                 own_pin = fork(storage, base, pins[change.key], lease.check)
-                staged |= _stage_all(storage, [change], {change.key: own_pin})
+                staged |= _stage_all(storage, [change], {change.key: own_pin}, guard)
         return commit_effects(storage, base, request, prepared, list(staged.values()), lease)
 
 
 def _stage_all(
-    storage: GraphStorage, changes: Sequence[TableChange | StagedWork], pins: dict[TableKey, TablePin]
+    storage: GraphStorage,
+    changes: Sequence[TableChange | StagedWork],
+    pins: dict[TableKey, TablePin],
+    guard: Callable[[], None] | None,
 ) -> dict[TableKey, StagedEffect]:
-    """The files of changes that turn out to move something."""
-    effects = {change.key: stage(storage, change, pins[change.key]) for change in changes}
+    """The files of changes that turn out to move something. What looks like damage is what `guard` says, if it says so:
+    files of a staging area that was lost are taken by whoever cleans up."""
+    try:
+        effects = {change.key: stage(storage, change, pins[change.key]) for change in changes}
+    except (Corrupt, Internal):
+        if guard is not None:
+            guard()
+        raise
     return {key: effect for key, effect in effects.items() if effect is not None}
 
 

@@ -57,8 +57,7 @@ __all__ = ["RecoveryRecord", "Resolution", "pending", "recover_branch", "recover
 LOOKS_MAX = 4
 """How often recovery looks again when something was published between its look and its publish."""
 LEASE_WAIT_S = 20.0
-"""Longer than the lease of a dead writer on an object store lasts; whoever holds it after that is alive. A lock file of
-a local graph is free the moment its holder dies, so nobody waits for it here: whoever holds it is alive."""
+"""Longer than the lease of a dead writer on an object store lasts; whoever holds it after that is alive."""
 NO_HEAD = "none"
 """A head that no branch ever has: an intent that names it is always taken back."""
 _log = logging.getLogger("omnigraph.write")
@@ -267,11 +266,11 @@ def recover_graph(storage: GraphStorage) -> list[Resolution]:
 def recover_one(storage: GraphStorage, listed: Sidecar, *, forward: bool = True) -> Resolution | None:
     """Takes the leases, then reads the file again: while we waited, its writer may have finished."""
     branch = listed.branch_name
-    wait_s = 0.0 if storage.root.is_local else LEASE_WAIT_S
     while True:
         gone = not _exists(storage, branch)
         names = (branch, MAIN) if gone else (branch,)
-        with storage.leases.hold(*names, graph=listed.is_schema_apply, wait_s=wait_s) as lease:
+        is_schema = listed.is_schema_apply
+        with storage.leases.hold(*names, graph=is_schema, wait_s=LEASE_WAIT_S, of_the_dead=True) as lease:
             if gone != (not _exists(storage, branch)):
                 continue  # the branch went or came while we waited
             sidecar = read_sidecar(storage.objects, listed.operation_id)
