@@ -16,9 +16,11 @@ from omnigraph.graph import Graph
 from omnigraph.model.errors import Corrupt
 from omnigraph.query.plan.steps import Mode
 from omnigraph.query.resident.cache import resident_cache
-from omnigraph.storage import OneOf, open_storage
+from omnigraph.storage import GraphStorage, OneOf, open_storage
 from omnigraph.storage.indexes.builds import existing_indexes, why_broken
 from omnigraph.storage.lance import session as lance_session
+from omnigraph.storage.manifest import CommitIdentity, PublishPlan, publish
+from omnigraph.storage.restore import lineage_head, version_row
 from omnigraph.storage.tables import existing_ids, stage_delete, stage_upsert
 from omnigraph.write.rules.committed_view import CommittedView
 from support.graphs.people import lines
@@ -244,8 +246,18 @@ def test_the_fork_of_a_fork_of_earlier_releases_has_damaged_indexes_and_does_all
         assert view.stored_rows(person, ["Ada"], table.schema)["id"].to_pylist() == ["Ada"]
 
 
+def show_own_people(storage: GraphStorage) -> None:
+    """The branch shows the fork of a fork that its first write to the table made, as that write would have."""
+    location = storage.manifest.load("b").state.locations["node:Person"]
+    version = lineage_head(storage, location, "b")
+    assert version is not None
+    row = version_row(storage, "node:Person", location, "b", version)
+    publish(storage.manifest, PublishPlan(branch="b", changes=(row,), identity=CommitIdentity(actor_id=None)))
+
+
 def test_an_edge_is_inserted_and_a_node_deleted_on_a_branch_of_a_branch_of_earlier_releases() -> None:
     with rust_graph("fork-of-fork") as rust:
+        show_own_people(open_storage(rust.uri))
         graph = Graph.open(rust.uri)
         graph.mutate('query i() { insert Knows { from: "Ada", to: "Eve" } }', branch="b")
         graph.mutate('query d() { delete Person where name = "Bela" }', branch="b")
