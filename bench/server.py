@@ -38,6 +38,7 @@ LOOKUP = "query q($n: String) { match { $p: Person { name: $n } } return { $p.ag
 HOP = "query q($n: String) { match { $p: Person { name: $n }  $p knows $f } return { $f.name } }"
 INSERT = "query q($n: String) { insert Person { name: $n } }"
 WRITES_OF_A_TURN = 64
+WARM_UP = 2
 WRITERS = """
 import sys
 from bench.server import inserting, rate
@@ -244,23 +245,19 @@ def writers(uri: str, people: int, scale: Scale) -> None:
 
     Each side has a copy of the graph, so that none has to learn what the other one committed. Both are new processes in
     each round, which compacts both tables, lets both sides run warm, and takes so many pairs of turns, in random order.
+    Nothing is deleted before the end: some file systems are slow for minutes after that.
     """
     rounds, pairs = (2, 4) if scale.quick else (11, 10)
     found: dict[int, list[dict[str, float]]] = {8: [], 16: [], 1: []}
     ratios: dict[int, list[float]] = {count: [] for count in found}
-    for _ in range(rounds):
-        with tempfile.TemporaryDirectory(prefix="omnigraph-bench-") as folder:
-            here, there = (str(shutil.copytree(uri, Path(folder) / side)) for side in ("process", "http"))
+    with tempfile.TemporaryDirectory(prefix="omnigraph-bench-") as folder:
+        for number in range(rounds):
+            here, there = (str(shutil.copytree(uri, Path(folder) / f"{side}-{number}")) for side in ("process", "http"))
             with in_process(here) as turns, running(ours(there)) as (_, port):
                 for count in found:
-                    for graph in (here, there):
-                        Graph.open(graph).optimize()
-                    clients = [WritingClient(port) for _ in range(count)]
-                    sides = {
-                        "process": partial(turns, count),
-                        "http": partial(rate, [client.insert for client in clients]),
-                    }
-                    taken = [_turn(sides) for _ in range(2 + pairs)][2:]
+                    taken = _pairs(
+                        {"process": partial(turns, count), "http": over_http(port, count)}, pairs, here, there
+                    )
                     found[count] += taken
                     ratios[count].append(statistics.median(turn["http"] / turn["process"] for turn in taken))
     print(
@@ -291,6 +288,8 @@ class WritingClient:
 
 
 Insert = Callable[[str], object]
+Turn = Callable[[int], float]
+"""Makes so many writes, and tells commits per second."""
 
 
 def inserting(graph: Graph) -> Insert:
@@ -315,9 +314,16 @@ def in_process(uri: str) -> Iterator[Callable[[int, int], float]]:
         told.close()
 
 
-def _turn(sides: dict[str, Callable[[int], float]]) -> dict[str, float]:
-    """Commits per second of every side, one right after the other."""
-    return {side: sides[side](WRITES_OF_A_TURN) for side in random.sample(list(sides), len(sides))}
+def over_http(port: int, count: int) -> Turn:
+    return partial(rate, [WritingClient(port).insert for _ in range(count)])
+
+
+def _pairs(sides: dict[str, Turn], pairs: int, *compact: str) -> list[dict[str, float]]:
+    """Commits per second of every side, one right after the other, so many times."""
+    for graph in compact:
+        Graph.open(graph).optimize()
+    order = [random.sample(list(sides), len(sides)) for _ in range(WARM_UP + pairs)]
+    return [{side: sides[side](WRITES_OF_A_TURN) for side in turn} for turn in order][WARM_UP:]
 
 
 def rate(writers: list[Insert], writes: int) -> float:
