@@ -21,8 +21,11 @@ from omnigraph.model.errors import (
     BranchNotFound,
     Conflict,
     Json,
+    LeaseLost,
     OmniGraphError,
+    OutcomeUnknown,
     SchemaApplyInProgress,
+    sentence_of,
 )
 from omnigraph.model.identifiers import MAIN, SCHEMA_APPLY_LOCK, normalize_branch, overlapping
 from omnigraph.model.late_dataclass import dataclass
@@ -91,16 +94,29 @@ def _create(
         held.check()
         if is_past:
             require_kept(storage, base.state.pins())
-        storage.lineages.create(MANIFEST, name, None if source == MAIN else source, base.version, held.check)
-        reach(Point.BRANCH_CREATED)
-        if is_past:
-            try:
+        try:
+            storage.lineages.create(MANIFEST, name, None if source == MAIN else source, base.version, held.check)
+            reach(Point.BRANCH_CREATED)
+            if is_past:
                 require_kept(storage, base.state.pins())
-            except OmniGraphError:
-                storage.lineages.delete(MANIFEST, name)
-                raise
+            identifier = storage.manifest.identifier(name)
+        except (BranchExists, LeaseLost):
+            raise  # it is not ours
+        except OmniGraphError as error:
+            _take_back(storage, name, held, error)
+            raise
         own = base.state.heads.get(name)
-        return HeadIs(storage.manifest.identifier(name), own.head_commit_id if own is not None else None)
+        return HeadIs(identifier, own.head_commit_id if own is not None else None)
+
+
+def _take_back(storage: GraphStorage, name: str, held: HeldLeases, error: OmniGraphError) -> None:
+    """A branch whose making failed is not there. If it cannot be removed either, its maker hears that it may be."""
+    try:
+        held.check()
+        storage.lineages.delete(MANIFEST, name)
+    except OmniGraphError as failed:
+        reason = f"{sentence_of(error)}; {sentence_of(failed)}"
+        raise OutcomeUnknown(f"the creation of branch '{name}'", reason) from error
 
 
 def delete_branch(

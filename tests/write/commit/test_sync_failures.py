@@ -19,12 +19,15 @@ from omnigraph.model.errors import (
     CommitNotDurable,
     InitializationIndeterminate,
     OmniGraphError,
+    OutcomeUnknown,
     RecoveryRequired,
     SyncFailed,
+    Unreachable,
 )
 from omnigraph.storage.failpoints import InjectedFault, Point, armed
 from omnigraph.storage.files import durability
 from omnigraph.storage.manifest.store import ManifestStore
+from omnigraph.storage.tables.lineages import Lineages
 
 SCHEMA = "node Person { name: String @key  age: I32? }"
 ADD = "query add($n: String) { insert Person { name: $n } }"
@@ -133,6 +136,37 @@ def test_a_branch_that_cannot_be_synced_is_not_confirmed(graph: Graph, pattern: 
         graph.create_branch("b")
     assert failed
     assert names(graph) == ["root"]
+    require_whole(graph)
+
+
+def test_a_branch_that_cannot_be_synced_nor_removed_is_told_as_one_that_may_be_there(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any) -> bool:
+        raise Unreachable("the disk does not answer")
+
+    with failing(r"/tree/b/_versions/"):
+        monkeypatch.setattr(Lineages, "delete", fail)
+        with pytest.raises(OutcomeUnknown, match="branch 'b'"):
+            graph.create_branch("b")
+    monkeypatch.undo()
+    require_whole(graph)
+
+
+def test_a_branch_whose_making_fails_after_it_is_there_is_taken_back(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any) -> Any:
+        raise Unreachable("the disk does not answer")
+
+    def no_more_answers() -> None:
+        monkeypatch.setattr(ManifestStore, "identifier", fail)
+
+    with armed(Point.BRANCH_CREATED, no_more_answers), pytest.raises(Unreachable):
+        graph.create_branch("b")
+    monkeypatch.undo()
+    assert Graph.open(graph.uri).branches() == ["main"]
+    graph.create_branch("b").mutate(ADD, n="there")
     require_whole(graph)
 
 
