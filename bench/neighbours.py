@@ -1,6 +1,6 @@
 """Neighbours: a process that writes a branch with many threads, and another one that wants it too.
 
-How many commits each gets alone and together, and how long a third one takes to open the graph meanwhile. In turns,
+How many commits each gets alone and together, and how long it takes to open the graph beside the busy one. In turns,
 because the machine's speed changes. Run: python -m bench.neighbours [--quick]
 """
 
@@ -61,12 +61,14 @@ def main() -> None:
                     alone[name].append(told(process)[0])
                 for process in writers.values():
                     begin(process, seconds)
-                opened += openings(uri, seconds / 2)
                 for name, process in writers.items():
                     rate, longest = told(process)
                     together[name].append(rate)
                     if name == "other":
                         waits.append(longest)
+                begin(busy, seconds / 2)
+                opened += openings(uri, seconds / 4)
+                told(busy)
     print("| commits/s | alone | together |\n|---|---:|---:|")
     for name, threads in THREADS.items():
         middle = statistics.median(alone[name]), statistics.median(together[name])
@@ -74,7 +76,7 @@ def main() -> None:
     both = statistics.median(one + another for one, another in zip(*together.values(), strict=True))
     print(f"| both | | {both:.0f} |")
     print(f"\nlongest wait of the other: {max(waits) * 1000:.0f} ms")
-    print(f"opening meanwhile: median {statistics.median(opened):.0f} ms, longest {max(opened):.0f} ms")
+    print(f"opening beside the busy one: median {statistics.median(opened):.0f} ms, longest {max(opened):.0f} ms")
 
 
 @contextmanager
