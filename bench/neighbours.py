@@ -20,6 +20,7 @@ from bench.people import make_graph
 from omnigraph.graph import Graph
 
 THREADS = {"busy": 16, "other": 1}
+WARM_UP_S = 0.5
 WRITER = """
 import sys, threading, time
 from bench.people import INSERT
@@ -45,7 +46,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="one short round")
     given = parser.parse_args()
-    rounds, seconds = (1, 2.0) if given.quick else (5, 10.0)
+    rounds, seconds = (1, 2.0) if given.quick else (5, 5.0)
     alone: dict[str, list[float]] = {name: [] for name in THREADS}
     together: dict[str, list[float]] = {name: [] for name in THREADS}
     waits: list[float] = []
@@ -55,10 +56,11 @@ def main() -> None:
         with writer(uri, "busy") as busy, writer(uri, "other") as other:
             writers = {"busy": busy, "other": other}
             for _ in range(rounds):
-                Graph.open(uri).optimize()
                 for name, process in writers.items():
+                    compact(uri, process)
                     begin(process, seconds)
                     alone[name].append(told(process)[0])
+                compact(uri, *writers.values())
                 for process in writers.values():
                     begin(process, seconds)
                 for name, process in writers.items():
@@ -66,6 +68,7 @@ def main() -> None:
                     together[name].append(rate)
                     if name == "other":
                         waits.append(longest)
+                compact(uri, busy)
                 begin(busy, seconds / 2)
                 opened += openings(uri, seconds / 4)
                 told(busy)
@@ -88,6 +91,14 @@ def writer(uri: str, name: str) -> Iterator[subprocess.Popen[str]]:
         assert process.stdout.readline() == "ready\n"
         yield process
         process.stdin.close()
+
+
+def compact(uri: str, *writers: subprocess.Popen[str]) -> None:
+    """Before each turn: many small fragments are slow, and who writes must first learn what others wrote."""
+    Graph.open(uri).optimize()
+    for process in writers:
+        begin(process, WARM_UP_S)
+        told(process)
 
 
 def begin(process: subprocess.Popen[str], seconds: float) -> None:
