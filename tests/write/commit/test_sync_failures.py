@@ -62,6 +62,10 @@ def failing(pattern: str, times: int | None = None) -> Iterator[list[str]]:
         yield failed
 
 
+def unanswered(*_: Any) -> Any:
+    raise Unreachable("the disk does not answer")
+
+
 def names(graph: Graph, branch: str = "main") -> list[str]:
     return [row["name"] for row in Graph.open(graph.uri).query(NAMES, branch=branch)]
 
@@ -142,11 +146,8 @@ def test_a_branch_that_cannot_be_synced_is_not_confirmed(graph: Graph, pattern: 
 def test_a_branch_that_cannot_be_synced_nor_removed_is_told_as_one_that_may_be_there(
     graph: Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(*_: Any) -> bool:
-        raise Unreachable("the disk does not answer")
-
     with failing(r"/tree/b/_versions/"):
-        monkeypatch.setattr(Lineages, "delete", fail)
+        monkeypatch.setattr(Lineages, "delete", unanswered)
         with pytest.raises(OutcomeUnknown, match="branch 'b'"):
             graph.create_branch("b")
     monkeypatch.undo()
@@ -156,11 +157,8 @@ def test_a_branch_that_cannot_be_synced_nor_removed_is_told_as_one_that_may_be_t
 def test_a_branch_whose_making_fails_after_it_is_there_is_taken_back(
     graph: Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(*_: Any) -> Any:
-        raise Unreachable("the disk does not answer")
-
     def no_more_answers() -> None:
-        monkeypatch.setattr(ManifestStore, "identifier", fail)
+        monkeypatch.setattr(ManifestStore, "identifier", unanswered)
 
     with armed(Point.BRANCH_CREATED, no_more_answers), pytest.raises(Unreachable):
         graph.create_branch("b")
