@@ -95,7 +95,8 @@ def _create(
         if is_past:
             require_kept(storage, base.state.pins())
         try:
-            storage.lineages.create(MANIFEST, name, None if source == MAIN else source, base.version, held.check)
+            lineage = None if source == MAIN else source
+            storage.lineages.create(MANIFEST, name, lineage, base.version, held.check, base)
             reach(Point.BRANCH_CREATED)
             if is_past:
                 require_kept(storage, base.state.pins())

@@ -9,9 +9,10 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import cache
 from typing import Literal
 
@@ -20,8 +21,9 @@ from omnigraph.model.errors import SyncFailed
 Durability = Literal["full", "os"]
 """`full` survives a power cut; `os` survives a process crash only, for throw-away graphs and bulk tests."""
 
-SYNCS_AT_A_TIME = 2
-"""One after the other takes a quarter longer; more at a time cost more to hand over than they save."""
+SYNCS_AT_A_TIME = 3
+PATHS_OF_A_THREAD = 2
+"""A file with its folder is synced at once: to hand one of them over takes as long as it saves."""
 CLOCK_TICK_S = 0.05
 """File times may be this coarse: a folder that changed as recently as that may change again at the same time."""
 SETTLED_MAX = 4096
@@ -41,11 +43,11 @@ def sync_files(paths: Iterable[str], top: str) -> None:
     direct = {os.path.dirname(path) for path in files}
     above = {folder for path in direct for folder in _folders_above(path, top)} - direct
     changed = {folder: stamp for folder in above if (stamp := _unsettled(folder)) is not None}
-    wanted = sorted(files | direct | changed.keys())
-    shares = [wanted[first::SYNCS_AT_A_TIME] for first in range(SYNCS_AT_A_TIME)]
-    others = [_pool().submit(_sync_each, share) for share in shares[1:] if share]
+    wanted = deque([*sorted(files), *sorted(direct | changed.keys())])  # a file takes much longer than a folder
+    at_a_time = min(SYNCS_AT_A_TIME, len(wanted) // PATHS_OF_A_THREAD)
+    others = [_pool().submit(_sync_each, wanted) for _ in range(at_a_time - 1)]
     try:
-        _sync_each(shares[0])
+        _sync_each(wanted)
     finally:
         for other in others:
             other.result()
@@ -56,13 +58,15 @@ def sync_folder(path: str, top: str | None = None) -> None:
     """Syncs a folder, and those above it up to and including `top` that have changed."""
     above = () if top is None else _folders_above(path, top)
     changed = {folder: stamp for folder in above if (stamp := _unsettled(folder)) is not None}
-    _sync_each([path, *sorted(changed)])
+    _sync_each(deque([path, *sorted(changed)]))
     _note_settled(changed)
 
 
-def _sync_each(paths: list[str]) -> None:
-    for path in paths:
-        _sync(path)
+def _sync_each(paths: deque[str]) -> None:
+    """Takes one after the other until none is left; others may take from them meanwhile."""
+    with suppress(IndexError):
+        while True:
+            _sync(paths.popleft())
 
 
 def _sync(path: str) -> None:

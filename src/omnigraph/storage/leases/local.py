@@ -77,11 +77,11 @@ def _queued(lock: FileLock, name: str, deadline: float) -> FileLease:
 def _open_lock(path: str) -> FileLock:
     for attempt in range(1, FOLDER_TRIES + 1):
         try:
-            os.makedirs(os.path.dirname(path), exist_ok=True)
             return FileLock(path)
         except FileNotFoundError:
             if attempt == FOLDER_TRIES:
                 raise
+            os.makedirs(os.path.dirname(path), exist_ok=True)
     raise AssertionError("the loop returns or raises")
 
 

@@ -31,7 +31,7 @@ def fork(storage: GraphStorage, base: WriteBase, pin: TablePin, fence: Callable[
                 "delete the other branch first, or write on a branch of another name",
             )
         _remove_leftover(storage, pin.location, branch, fence)
-    storage.lineages.create(pin.location, branch, pin.lineage, pin.version, fence)
+    storage.lineages.create(pin.location, branch, pin.lineage, pin.version, fence, storage.tables.open(pin))
     reach(Point.MUTATION_FORKED)
     return replace(pin, lineage=branch, incarnation=base.loaded.state.incarnation)
 
