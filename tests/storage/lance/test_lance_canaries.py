@@ -242,6 +242,19 @@ def test_staging_does_not_move_a_handle(uri: str) -> None:
     assert handle.version == handle.latest_version == 1
 
 
+def test_cutting_a_branch_from_a_handle_leaves_the_handle_where_it_is(uri: str) -> None:
+    old = create(uri, rows(a=1, b=1))
+    lance.dataset(uri).delete("id = 'b'")
+    old.create_branch("side", reference=old.version)
+    assert (old.version, old.uri, old.count_rows()) == (1, uri, 2)
+    side = lance.dataset(uri).checkout_version(("side", None))
+    at = side.version
+    side.create_branch("twig", reference=("side", at))
+    assert (side.version, side.count_rows()) == (at, 2)
+    parents = {name: (ref["parent_branch"], ref["parent_version"]) for name, ref in old.branches.list().items()}
+    assert parents == {"side": (None, 1), "twig": ("side", at)}
+
+
 def test_edge_21_versions_reads_every_version_and_version_refs_only_names(uri: str) -> None:
     handle = create(uri, rows(a=1))
     for number in range(3):

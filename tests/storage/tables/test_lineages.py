@@ -43,7 +43,7 @@ def commit(storage: GraphStorage, effect: StagedEffect | None) -> Table:
 
 
 def fork(storage: GraphStorage, table: Table, name: str) -> Table:
-    storage.lineages.create(WHERE, name, table.pin.lineage, table.version)
+    storage.lineages.create(WHERE, name, table.pin.lineage, table.version, base=table)
     return storage.tables.open(replace(table.pin, lineage=name))
 
 
@@ -67,6 +67,23 @@ def test_a_fork_can_be_cut_from_an_earlier_version(storage: GraphStorage) -> Non
     old = commit(storage, stage_append(storage.tables.open(BASE), people(ann=1)))
     commit(storage, stage_append(old, people(bob=2)))
     assert ages(fork(storage, old, "b")) == {"ann": 1}
+
+
+def test_a_fork_is_the_same_whether_its_maker_had_the_version_open_or_not(storage: GraphStorage) -> None:
+    base = commit(storage, stage_append(storage.tables.open(BASE), people(ann=1)))
+    commit(storage, stage_append(base, people(bob=2)))
+    one = commit(storage, stage_append(fork(storage, base, "one"), people(cid=3)))
+    for source in (base, one):
+        lineage = source.pin.lineage
+        storage.lineages.create(WHERE, f"with-{lineage}", lineage, source.version, base=source)
+        storage.lineages.create(WHERE, f"without-{lineage}", lineage, source.version)
+        with_it, without = (
+            storage.tables.open(replace(source.pin, lineage=f"{how}-{lineage}")) for how in ("with", "without")
+        )
+        assert ages(with_it) == ages(without) == ages(source)
+        origins = [storage.lineages.origin(WHERE, f"{how}-{lineage}") for how in ("with", "without")]
+        assert origins == [(lineage, source.version)] * 2
+    assert ages(base) == {"ann": 1}, "the open version stays where it is"
 
 
 def test_a_fork_of_a_fork_reads_everything_that_it_inherits(storage: GraphStorage) -> None:
