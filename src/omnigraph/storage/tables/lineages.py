@@ -19,7 +19,16 @@ from omnigraph.model.errors import BranchExists, BranchHasDependants, OmniGraphE
 from omnigraph.storage import layout
 from omnigraph.storage.failpoints import Point, reach
 from omnigraph.storage.files import Durability, sync_files
-from omnigraph.storage.lance import Dataset, Fault, Handles, VersionFiles, classify, translate, translated, without_panics
+from omnigraph.storage.lance import (
+    Dataset,
+    Fault,
+    Handles,
+    VersionFiles,
+    classify,
+    translate,
+    translated,
+    without_panics,
+)
 from omnigraph.storage.objects import ObjectStore
 from omnigraph.storage.root import Root
 
