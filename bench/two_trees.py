@@ -2,7 +2,8 @@
 
 Each tree runs in a process of its own, on a graph of its own. A turn is one call in each, one right after the other,
 and the order changes with every turn; so whatever the machine does meanwhile does it to both. Each round has two new
-processes: where a process happens to have its arrays in memory makes up to a tenth, for as long as it lives. `writes`
+processes: where a process happens to have its arrays in memory makes up to a tenth, for as long as it lives. Each round
+of `writes` has new graphs: some file systems make files in one folder at half the cost of another. `writes`
 are the calls of `bench.commit_latency`; `reads` the questions of `bench.traversal --sizes small`, as that tree asks
 them, and its first answer from a cold process. A turn of brief calls is as many of them as take some 20 ms. Run, with
 a checkout of the tree before in a folder of its own: python -m bench.two_trees --before ../before [--parts writes]
@@ -50,9 +51,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="omnigraph-bench-") as folder:
         for part in given.parts:
             found: dict[str, list[list[Pair]]] = {}
-            for _ in range(given.rounds):  # all calls in each round: a slow minute hits one round of each at most
-                before = Worker(Path(given.before).resolve(), part, Path(folder) / "before", given.people)
-                after = Worker(HERE, part, Path(folder) / "after", given.people)
+            for number in range(given.rounds):  # all calls in each round: a slow minute hits one round of each at most
+                names = [f"{tree}-{number}" if part == "writes" else tree for tree in ("before", "after")]
+                before = Worker(Path(given.before).resolve(), part, Path(folder) / names[0], given.people)
+                after = Worker(HERE, part, Path(folder) / names[1], given.people)
                 for call in before.calls:
                     if call in after.calls and given.only in (None, call):
                         found.setdefault(call, []).append(turns(before, after, call, given.samples))
