@@ -3,10 +3,10 @@
 Each tree runs in a process of its own, on a graph of its own. A turn is one call in each, one right after the other,
 and the order changes with every turn; so whatever the machine does meanwhile does it to both. Each round has two new
 processes: where a process happens to have its arrays in memory makes up to a tenth, for as long as it lives. Each round
-of `writes` has new graphs: some file systems make files in one folder at half the cost of another. `writes`
-are the calls of `bench.commit_latency`; `reads` the questions of `bench.traversal --sizes small`, as that tree asks
-them, and its first answer from a cold process. A turn of brief calls is as many of them as take some 20 ms. Run, with
-a checkout of the tree before in a folder of its own: python -m bench.two_trees --before ../before [--parts writes]
+of `writes` has new graphs: some file systems make files in one folder at half the cost of another. `writes` are the
+calls of `bench.commit_latency`; `reads` the questions of `bench.traversal --sizes small`, as that tree asks them, and
+its first answer from a cold process. A turn of brief calls is as many of them as take some 20 ms. Run, with a checkout
+of the tree before in a folder of its own: python -m bench.two_trees --before ../before [--parts writes]
 """
 
 from __future__ import annotations

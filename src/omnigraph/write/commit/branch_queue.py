@@ -44,8 +44,8 @@ HANDOVERS_MAX = 32
 HANDOVERS_WHILE_WANTED_MAX = 8
 """How many commits of this process another one waits for, at the most."""
 HANDOVER_PAUSE_S = 0.0003
-"""Whoever leaves does nothing for a moment, so that the next one, which has the branch, gets the interpreter. Without it
-both compute for a while, and the others of the queue wait for both."""
+"""Whoever leaves does nothing for a moment, so that the next one, which has the branch, gets the interpreter: else both
+compute for a while, and the others of the queue wait for both."""
 STAGING_AT_A_TIME = 4
 """Writers of a queue that write their files ahead at once: more would only take time from the one that holds the
 branch, and whoever waits here is not next anyway."""
