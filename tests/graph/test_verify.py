@@ -24,6 +24,7 @@ from omnigraph.write.verify.file_checks import check_chain
 from omnigraph.write.verify.report import VerifyReport
 from support.graphs.rust_graphs import rust_graph
 from support.graphs.tables import append_rows
+from support.graphs.unmade_forks import leave_unmade
 
 SCHEMA = """
 node Person {
@@ -299,6 +300,14 @@ def test_fork_that_no_branch_reads_is_listed(storage: GraphStorage) -> None:
     storage.lineages.create(pin.location, "gone", None, pin.version)
     storage.lineages.create(pin.location, "draft", None, pin.version)
     assert codes(verified(storage)) == [("warning", "orphan_fork"), ("info", "unused_fork")]
+
+
+@pytest.mark.parametrize("left", ["a ref without content", "a ref without a version"])
+def test_fork_that_a_power_cut_left_unmade_is_no_damage(left: str, storage: GraphStorage) -> None:
+    pin = storage.manifest.load().state.pins()[0]
+    storage.lineages.create(pin.location, "draft", None, pin.version)
+    leave_unmade(Path(storage.root.uri), pin.location, "draft", left)
+    assert codes(verified(storage)) == [("info", "unmade_fork")]
 
 
 def test_table_that_moved_without_a_publish_is_uncovered_drift(storage: GraphStorage) -> None:

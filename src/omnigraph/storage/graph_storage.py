@@ -83,6 +83,7 @@ def _assembled(
     versions = VersionFiles(root, objects)
     manifest = ManifestStore(root, objects, handles, versions, durability)
     tables = Tables(handles, root.uri, versions, manifest.require, lambda: manifest.genesis)
+    leases = Leases(root, objects)
     return GraphStorage(
         root=root,
         durability=durability,
@@ -92,10 +93,10 @@ def _assembled(
         manifest=manifest,
         tables=tables,
         table_commits=TableCommits(root, handles, tables, durability),
-        lineages=Lineages(root, objects, handles, durability),
+        lineages=Lineages(root, objects, handles, leases, durability),
         old_versions=OldVersions(root, objects, handles),
         condemned=CondemnedVersions(objects),
-        leases=Leases(root, objects),
+        leases=leases,
         blob_bases=blob_bases or BlobBases(),
         embedding=embedding,
     )

@@ -23,6 +23,7 @@ from omnigraph.storage.tables import (
     stage_upsert,
 )
 from support.graphs.rust_graphs import rust_graph
+from support.graphs.unmade_forks import leave_unmade
 from support.processes.writers import KNOWS, PERSON
 
 WHERE = PERSON.location
@@ -84,6 +85,37 @@ def test_a_fork_is_the_same_whether_its_maker_had_the_version_open_or_not(storag
         origins = [storage.lineages.origin(WHERE, f"{how}-{lineage}") for how in ("with", "without")]
         assert origins == [(lineage, source.version)] * 2
     assert ages(base) == {"ann": 1}, "the open version stays where it is"
+
+
+LEFT = ["a ref without content", "a ref without a version"]
+
+
+@pytest.mark.parametrize("left", LEFT)
+def test_what_a_power_cut_left_of_one_fork_is_in_nobodys_way(left: str, local: GraphStorage) -> None:
+    base = commit(local, stage_append(local.tables.open(BASE), people(ann=1)))
+    fork(local, base, "half")
+    leave_unmade(Path(local.root.uri), WHERE, "half", left)
+    other = fork(local, base, "other")
+    assert local.lineages.children(WHERE, "other") == []
+    fork(local, base, "half")
+    leave_unmade(Path(local.root.uri), WHERE, "half", left)
+    assert local.lineages.children(WHERE, "other") == []
+    assert local.lineages.delete(WHERE, "other")
+    assert ages(other) == {"ann": 1}
+    assert ages(fork(local, base, "half")) == {"ann": 1}
+
+
+def test_what_a_power_cut_left_of_a_fork_stays_while_its_branch_is_written(local: GraphStorage) -> None:
+    """Whoever holds the branch may be making it anew."""
+    base = commit(local, stage_append(local.tables.open(BASE), people(ann=1)))
+    fork(local, base, "half")
+    leave_unmade(Path(local.root.uri), WHERE, "half", LEFT[0])
+    fork(local, base, "other")
+    with local.leases.hold("half"), pytest.raises(OmniGraphError):
+        local.lineages.children(WHERE, "other")
+    assert local.lineages.exists(WHERE, "half")
+    assert local.lineages.children(WHERE, "other") == []
+    assert not local.lineages.exists(WHERE, "half")
 
 
 def test_a_fork_of_a_fork_reads_everything_that_it_inherits(storage: GraphStorage) -> None:

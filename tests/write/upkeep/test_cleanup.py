@@ -31,6 +31,7 @@ from omnigraph.storage import MANIFEST, from_disk
 from omnigraph.storage.failpoints import InjectedFault, Point, armed
 from omnigraph.write.upkeep import BranchUnreadable
 from support.graphs.people import fx, people
+from support.graphs.unmade_forks import leave_unmade
 from support.loads.leftovers import nothing_is_left
 from support.processes.interrupted_writes import PERSON, interrupted
 
@@ -274,6 +275,26 @@ def test_tx_B15_a_forged_fork_goes_and_legitimate_ones_stay(tmp_path: Path) -> N
     assert report == type(report)(True, report.policy, preview.tables, preview.manifest_files, preview.manifest_bytes)
     assert report.bytes > 0
     assert people(graph, "real")["Alice"] == 31
+    assert is_readable(graph)
+
+
+@pytest.mark.parametrize("left", ["a ref without content", "a ref without a version"])
+def test_what_a_power_cut_left_of_a_fork_is_removed_and_old_versions_too(left: str, tmp_path: Path) -> None:
+    graph = fx(tmp_path / "g")
+    for n in range(3):
+        age(graph, 31 + n)
+    graph.create_branch("draft")
+    storage, where = graph._storage, PERSON.location
+    pin = next(pin for pin in storage.manifest.load().state.pins() if pin.location == where)
+    storage.lineages.create(where, "draft", None, pin.version)
+    leave_unmade(tmp_path / "g", where, "draft", left)
+    assert not graph.cleanup(keep_versions=1, grace=0).confirmed
+    assert storage.lineages.names(where) == ["draft"], "a preview changes nothing"
+    assert graph.cleanup(**NOW).failed == ()
+    assert len(versions(graph)) == 1
+    assert storage.lineages.names(where) == []
+    age(graph, 40, "draft")
+    assert people(graph, "draft")["Alice"] == 40
     assert is_readable(graph)
 
 

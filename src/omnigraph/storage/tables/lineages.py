@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import quote
 
-from omnigraph.model.errors import BranchExists, BranchHasDependants, OmniGraphError, SyncFailed
+from omnigraph.model.errors import BranchExists, BranchHasDependants, LeaseTimeout, OmniGraphError, SyncFailed
 from omnigraph.storage import layout
 from omnigraph.storage.failpoints import Point, reach
 from omnigraph.storage.files import Durability, sync_files
@@ -29,6 +29,7 @@ from omnigraph.storage.lance import (
     translated,
     without_panics,
 )
+from omnigraph.storage.leases import Leases
 from omnigraph.storage.objects import ObjectStore
 from omnigraph.storage.root import Root
 
@@ -50,8 +51,11 @@ class OpenVersion(Protocol):
 class Lineages:
     """The Lance branches of every dataset of one graph, `__manifest` included."""
 
-    def __init__(self, root: Root, objects: ObjectStore, handles: Handles, durability: Durability = "full") -> None:
+    def __init__(
+        self, root: Root, objects: ObjectStore, handles: Handles, leases: Leases, durability: Durability = "full"
+    ) -> None:
         self._root = root
+        self._leases = leases
         self._durability = durability
         self._objects = objects
         self._handles = handles
@@ -87,8 +91,23 @@ class Lineages:
         self._reclaim(location, name)
         return True
 
-    def _remove_husks(self, location: str) -> bool:
-        return sum(self.remove_husk(location, name) for name in self.names(location)) > 0
+    def remove_husks(self, location: str, holds: Callable[[str], bool]) -> bool:
+        """Removes every husk of a dataset; False when there is none. Lance fails at their refs when it reads all refs.
+
+        `holds` says of which branches the caller has the lease. One that somebody else has may be made anew right now:
+        its husk stays.
+        """
+        husks = [name for name in self.names(location) if self.is_husk(location, name)] if self._root.is_local else []
+        return sum([self._remove_husk_of(location, name, is_held=holds(name)) for name in husks]) > 0
+
+    def _remove_husk_of(self, location: str, name: str, *, is_held: bool) -> bool:
+        if is_held:
+            return self.remove_husk(location, name)
+        try:
+            with self._leases.hold(name, wait_s=0):
+                return self.remove_husk(location, name)
+        except LeaseTimeout:
+            return False
 
     def create(
         self,
@@ -140,7 +159,7 @@ class Lineages:
                 case Fault.MISSING:
                     return False
                 case _ if self.exists(location, name):
-                    if self._remove_husks(location):  # Lance reads all refs, and cannot read theirs
+                    if self.remove_husks(location, name.__eq__):
                         return self.delete(location, name)
                     raise translate(error, uri) from error
             _log.warning("lineage '%s' of %s is deleted, some of its files are not: %s", name, location, error)
@@ -185,15 +204,20 @@ class Lineages:
             sync_files((self._root.join(path) for path in files), self._root.join(location))
 
     def origin(self, location: str, name: str) -> tuple[str | None, int] | None:
-        """The lineage and the version that a lineage was cut from; None when there is no such lineage."""
+        """The lineage and the version that a lineage was cut from; None when there is none, or a husk."""
         found = self._objects.read(layout.branch_ref(location, name))
-        if found is None:
+        if found is None or not found.data.strip():
             return None
         ref = json.loads(found.data)
         return ref["parentBranch"], int(ref["parentVersion"])
 
     def children(self, location: str, name: str) -> list[str]:
-        """The lineages that were cut from this one."""
-        with translated(self._root.join(location)):
-            refs = self._handles.open_for_change(location).branches.list()
+        """The lineages that were cut from this one. The caller holds its lease."""
+        try:
+            with translated(self._root.join(location)):
+                refs = self._handles.open_for_change(location).branches.list()
+        except OmniGraphError:
+            if not self.remove_husks(location, name.__eq__):
+                raise
+            return self.children(location, name)
         return sorted(child for child, ref in refs.items() if ref["parent_branch"] == name)

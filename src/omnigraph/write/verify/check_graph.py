@@ -58,6 +58,7 @@ def verify_graph(storage: GraphStorage, *, deep: bool = True) -> VerifyReport:
             "pin_unreadable", files.describe(pin), files.check_pin(storage, pin, declared.get(pin))
         )
     findings += with_unreadable("fork_unreadable", "forks", _check_forks(storage, loaded, deep))
+    findings += with_unreadable("fork_unreadable", "forks", files.check_unmade_forks(storage, loaded))
     if deep:
         findings += _check_contents(storage, pins, declared)
         findings += _check_edges(storage, loaded, catalogs)

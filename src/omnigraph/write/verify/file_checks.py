@@ -132,12 +132,22 @@ def unnamed_forks(storage: GraphStorage, loaded: Mapping[str, LoadedManifest]) -
     found = []
     for location, key in sorted(tables.items()):
         for lineage in storage.lineages.names(location):
-            if (location, lineage) not in named:
+            if (location, lineage) not in named and not storage.lineages.is_husk(location, lineage):
                 cut = fork_pin(storage.objects, key, location, lineage)
                 head = storage.tables.head_version(cut)
                 rows = storage.tables.open(TablePin(key, location, head, lineage, 0)).count()
                 found.append((TablePin(key, location, head, lineage, rows), lineage in loaded))
     return found
+
+
+def check_unmade_forks(storage: GraphStorage, loaded: Mapping[str, LoadedManifest]) -> Iterator[Finding]:
+    """Lineages that a power cut left while they were made: nobody was told of them, and nobody reads them."""
+    tables = {pin.location: pin.table_key for one in loaded.values() for pin in one.state.pins()}
+    for location, key in sorted(tables.items()):
+        for lineage in storage.lineages.names(location):
+            if storage.lineages.is_husk(location, lineage):
+                left = "left by a power cut while it was made; a later write removes it"
+                yield Finding("info", "unmade_fork", f"{key}, lineage {lineage}", left)
 
 
 def fork_finding(pin: TablePin, *, reused: bool) -> Finding:
