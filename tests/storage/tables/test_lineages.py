@@ -105,6 +105,16 @@ def test_what_a_power_cut_left_of_one_fork_is_in_nobodys_way(left: str, local: G
     assert ages(fork(local, base, "half")) == {"ann": 1}
 
 
+def test_a_fork_whose_ref_was_emptied_keeps_its_rows(local: GraphStorage) -> None:
+    """That is damage to what was acknowledged, not what a power cut left: the ref tells nothing, the rows are there."""
+    base = commit(local, stage_append(local.tables.open(BASE), people(ann=1)))
+    mine = commit(local, stage_append(fork(local, base, "mine"), people(bob=2)))
+    leave_unmade(Path(local.root.uri), WHERE, "mine", LEFT[0])
+    fork(local, base, "other")
+    assert local.lineages.delete(WHERE, "other")
+    assert ages(open_storage(local.root.uri).tables.open(mine.pin)) == {"ann": 1, "bob": 2}
+
+
 def test_what_a_power_cut_left_of_a_fork_stays_while_its_branch_is_written(local: GraphStorage) -> None:
     """Whoever holds the branch may be making it anew."""
     base = commit(local, stage_append(local.tables.open(BASE), people(ann=1)))

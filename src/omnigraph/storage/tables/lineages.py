@@ -10,7 +10,7 @@ import json
 import logging
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import quote
@@ -91,21 +91,30 @@ class Lineages:
         self._reclaim(location, name)
         return True
 
-    def remove_husks(self, location: str, holds: Callable[[str], bool]) -> bool:
-        """Removes every husk of a dataset; False when there is none. Lance fails at their refs when it reads all refs.
+    def _remove_empty_refs(self, location: str, held: str) -> bool:
+        """Removes the refs without content that a power cut left: Lance reads all refs, and fails at these. False when
+        there is none. They tell nothing, so nothing is lost with them; the files of their lineages stay.
 
-        `holds` says of which branches the caller has the lease. One that somebody else has may be made anew right now:
-        its husk stays.
+        The caller holds the lease of `held`. A branch that somebody else holds may be made anew right now: it stays.
         """
-        husks = [name for name in self.names(location) if self.is_husk(location, name)] if self._root.is_local else []
-        return sum([self._remove_husk_of(location, name, is_held=holds(name)) for name in husks]) > 0
+        names = self.names(location) if self._root.is_local else []
+        empty = [name for name in names if self._has_empty_ref(location, name)]
+        return sum([self._remove_empty_ref(location, name, is_held=name == held) for name in empty]) > 0
 
-    def _remove_husk_of(self, location: str, name: str, *, is_held: bool) -> bool:
-        if is_held:
-            return self.remove_husk(location, name)
+    def _has_empty_ref(self, location: str, name: str) -> bool:
+        ref = self._objects.read(layout.branch_ref(location, name))
+        return ref is not None and not ref.data.strip()
+
+    def _remove_empty_ref(self, location: str, name: str, *, is_held: bool) -> bool:
         try:
-            with self._leases.hold(name, wait_s=0):
-                return self.remove_husk(location, name)
+            with nullcontext() if is_held else self._leases.hold(name, wait_s=0):
+                if not self._has_empty_ref(location, name):
+                    return False
+                _log.warning(
+                    "lineage '%s' of %s has an empty ref: a power cut left it, and it is removed", name, location
+                )
+                self._objects.delete(layout.branch_ref(location, name))
+                return True
         except LeaseTimeout:
             return False
 
@@ -159,7 +168,7 @@ class Lineages:
                 case Fault.MISSING:
                     return False
                 case _ if self.exists(location, name):
-                    if self.remove_husks(location, name.__eq__):
+                    if self.remove_husk(location, name) or self._remove_empty_refs(location, name):
                         return self.delete(location, name)
                     raise translate(error, uri) from error
             _log.warning("lineage '%s' of %s is deleted, some of its files are not: %s", name, location, error)
@@ -217,7 +226,7 @@ class Lineages:
             with translated(self._root.join(location)):
                 refs = self._handles.open_for_change(location).branches.list()
         except OmniGraphError:
-            if not self.remove_husks(location, name.__eq__):
+            if not self._remove_empty_refs(location, name):
                 raise
             return self.children(location, name)
         return sorted(child for child, ref in refs.items() if ref["parent_branch"] == name)

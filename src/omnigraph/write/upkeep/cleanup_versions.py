@@ -104,7 +104,6 @@ class _Cleanup:
         with self._everything_held() as held:
             claims = self._look()
             self._refuse(claims)
-            self._remove_husks(claims, held)
             self._remove_forks(claims, held)
         with self._storage.leases.hold(graph=True) as lease:
             self._finish_dead(lease)
@@ -199,13 +198,6 @@ class _Cleanup:
                     _require_at_pin(self._storage, loaded, pin)
 
     # --- forks --------------------------------------------------------------------------------------------
-
-    def _remove_husks(self, claims: GraphClaims, held: HeldLeases) -> None:
-        """What a power cut left of forks that were being made. Every branch is held: nobody makes one."""
-        for location in sorted(claims.tables):
-            with self._errors_of(claims, location):
-                held.check()
-                self._storage.lineages.remove_husks(location, lambda _: True)
 
     def _remove_forks(self, claims: GraphClaims, held: HeldLeases) -> None:
         for location, name in self._orphans(claims):

@@ -142,10 +142,11 @@ def unnamed_forks(storage: GraphStorage, loaded: Mapping[str, LoadedManifest]) -
 
 def check_unmade_forks(storage: GraphStorage, loaded: Mapping[str, LoadedManifest]) -> Iterator[Finding]:
     """Lineages that a power cut left while they were made: nobody was told of them, and nobody reads them."""
+    named = {(pin.location, pin.lineage) for one in loaded.values() for pin in one.state.pins()}
     tables = {pin.location: pin.table_key for one in loaded.values() for pin in one.state.pins()}
     for location, key in sorted(tables.items()):
         for lineage in storage.lineages.names(location):
-            if storage.lineages.is_husk(location, lineage):
+            if (location, lineage) not in named and storage.lineages.is_husk(location, lineage):
                 left = "left by a power cut while it was made; a later write removes it"
                 yield Finding("info", "unmade_fork", f"{key}, lineage {lineage}", left)
 
