@@ -54,6 +54,12 @@ class Looking:
         handle = self._reader(who, place)
         self._read(who, 9, handle, name, NAMES[number % len(NAMES)], number // 2, ("auto",))
 
+    def commits(self, who: int, place: Place, name: str) -> list[str]:
+        """The commits of a branch; none where there is no such branch."""
+        self._reader(who, place)
+        answer = self._members.ask(who, "commits", slot=9, branch=name)
+        return list(answer.get("commits", ()))
+
     def branches(self, who: int, place: Place) -> list[str]:
         self._reader(who, place)
         answer = self._members.ask(who, "branches", slot=9)

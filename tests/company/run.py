@@ -36,6 +36,8 @@ class Pause:
     """The branch as it was: another one of the same name is not it."""
     was_done: bool = False
     """Whether it had happened before it was stopped."""
+    may_be_done: bool = False
+    """The same of a write that nobody sees: it may have happened."""
     disturbed: bool = False
     """Whether anybody wrote here since."""
     earlier: list[Picture] = field(default_factory=list)
@@ -336,7 +338,8 @@ class Run:
         branch.spread()
         branch.take_up(pause.each, write)
         self.looking.branch(0, pause.place, pause.branch, self.number)
-        pause.was_done = all(pause.each in world.done for world in branch.worlds)
+        done = [pause.each in world.done for world in branch.worlds]
+        pause.was_done, pause.may_be_done = all(done), any(done)
 
     def _judge_troubled(self, pause: Pause, answer: Answer) -> None:
         _require_typed(answer)
@@ -385,7 +388,7 @@ class Run:
         replaced = pause.epoch != pause.place.epoch
         if replaced or pause.place.branches.get(pause.branch) is not pause.known:
             allowed |= UNCERTAIN | {"Unreachable"}  # its files are gone
-        if replaced and pause.was_done and "error" not in answer:
+        if replaced and "error" not in answer and (pause.was_done or self._happened_before(pause, answer)):
             return  # it happened, in a graph that is gone
         if pause.step["act"] == "write":
             self._judge_resumed_write(pause, answer, allowed)
@@ -394,6 +397,12 @@ class Run:
             _require_error(answer, names if pause.step["act"] != "upkeep" else set(allowed), pause.step["act"])
         if pause.step["act"] in ("create", "drop"):
             self._adopt_branches(pause)
+
+    def _happened_before(self, pause: Pause, answer: Answer) -> bool:
+        """Whether a write that nobody sees was acknowledged for the graph before: this one does not have its commit."""
+        if not pause.may_be_done or pause.place.genesis is None:
+            return False
+        return answer.get("commit") not in self.looking.commits(0, pause.place, pause.branch)
 
     def _judge_resumed_write(self, pause: Pause, answer: Answer, allowed: frozenset[str]) -> None:
         branch = pause.place.branches.get(pause.branch)
