@@ -367,3 +367,13 @@ def test_what_rests_on_a_branch_that_was_replaced_is_dropped_and_read_again(
 
     monkeypatch.setattr(segments.Segment, "_read", gone)
     assert answers(graph, "csr", "x") == answers(graph, "indexed", "x")
+
+
+def test_what_rests_on_a_branch_that_was_deleted_is_dropped_and_read_again(graph: Graph) -> None:
+    graph.create_branch("x")
+    graph.mutate('query a() { insert Person { name: "old", age: 1 } }', branch="x")
+    graph.query("query q() { match { $p: Person } return { $p.name } }", mode="csr", branch="x")
+    graph.delete_branch("x")
+    graph.mutate('query a() { insert Person { name: "new", age: 2 } }')
+    graph.query("query q() { match { $p: Person } return { $p.name } }", mode="csr")
+    assert answers(graph, "csr", "main") == answers(graph, "indexed", "main")

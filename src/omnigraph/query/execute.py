@@ -14,7 +14,7 @@ import pyarrow as pa
 from omnigraph.history import Snapshot
 from omnigraph.language.query import AliasRef, BoundParams, CompiledQuery, EntityObject, QueryIR, row_count
 from omnigraph.language.schema import Catalog
-from omnigraph.model.errors import BranchReplaced, Corrupt, HistoricalVersionReclaimed, Internal
+from omnigraph.model.errors import BranchNotFound, BranchReplaced, Corrupt, HistoricalVersionReclaimed, Internal
 from omnigraph.model.identifiers import MAIN, TableKey
 from omnigraph.model.late_dataclass import dataclass
 from omnigraph.query.answer import Output
@@ -130,7 +130,7 @@ class QueryEngine:
         what a cleanup removed: then it is dropped and made again from the version that was asked about."""
         try:
             return self._attempt(request, plan, decision, times)
-        except (BranchReplaced, Corrupt, HistoricalVersionReclaimed):
+        except (BranchNotFound, BranchReplaced, Corrupt, HistoricalVersionReclaimed):
             if decision.mode != "csr" or not self._resident_cache.forget(self._tables(request)):
                 raise
         if times is not None:
