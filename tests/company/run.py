@@ -212,10 +212,11 @@ class Run:
     def _judge_create(self, handle: Handle, name: str, source: str, answer: Answer) -> None:
         _require_typed(answer)
         place, allowed = handle.place, self._allowed(handle)
+        no_source = set() if source in place.branches else {"BranchNotFound", "UnknownReference"}
         if name in place.branches:
-            _require_error(answer, {"BranchExists", *allowed}, f"'{name}' exists")
-        elif source not in place.branches:
-            _require_error(answer, {"BranchNotFound", *allowed}, f"'{source}' does not exist")
+            _require_error(answer, {"BranchExists", *no_source, *allowed}, f"'{name}' exists")
+        elif no_source:
+            _require_error(answer, {*no_source, *allowed}, f"'{source}' does not exist")
         elif "error" not in answer:
             place.create(name, source)
         else:
