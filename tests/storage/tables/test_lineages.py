@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -85,6 +86,15 @@ def test_a_fork_is_the_same_whether_its_maker_had_the_version_open_or_not(storag
         origins = [storage.lineages.origin(WHERE, f"{how}-{lineage}") for how in ("with", "without")]
         assert origins == [(lineage, source.version)] * 2
     assert ages(base) == {"ann": 1}, "the open version stays where it is"
+
+
+def test_a_version_is_read_while_forks_are_cut_from_it(storage: GraphStorage) -> None:
+    base = commit(storage, stage_append(storage.tables.open(BASE), people(ann=1)))
+    with ThreadPoolExecutor(3) as pool:
+        read = [pool.submit(lambda: [ages(base) for _ in range(40)]) for _ in range(2)]
+        cut = pool.submit(lambda: [fork(storage, base, f"b{number}") for number in range(8)])
+        assert all(seen == {"ann": 1} for each in read for seen in each.result())
+        assert len(cut.result()) == 8
 
 
 LEFT = ["a ref without content", "a ref without a version"]

@@ -6,6 +6,7 @@ without a ref is garbage and may be removed.
 
 from __future__ import annotations
 
+import copy
 import json
 import logging
 import os
@@ -139,7 +140,8 @@ class Lineages:
         self._reclaim(location, name, fence)
         try:
             with translated(self._root.join(location)), self._without_stray_folder(location):
-                handle = self._handles.open_for_change(location) if base is None else base.handle
+                # A copy: Lance borrows the handle while it cuts, and readers in other threads would find it taken.
+                handle = self._handles.open_for_change(location) if base is None else copy.copy(base.handle)
                 reference: Any = version if source is None else (source, version)
                 handle.create_branch(name, reference=reference)
         except OmniGraphError as error:
